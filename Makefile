@@ -1,0 +1,48 @@
+# Two commands do all: `make demo` and `make test`. Each creates .venv and installs what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow test-all lint format types layers bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.venv/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+install: .venv/installed  ## create .venv and install Topicture with its tools
+
+demo: .venv/installed  ## render the sample collection, learn, annotate, write demo/index.html
+	$(BIN)/topicture demo --out demo
+
+test: .venv/installed  ## the test suite (under 10 minutes on two cores)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+test-slow: .venv/installed  ## the slow statistical tests alone
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m slow
+
+test-all: test test-slow  ## everything
+
+lint: .venv/installed types layers  ## style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: .venv/installed  ## rewrite the sources in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: .venv/installed
+	$(BIN)/mypy
+
+layers: .venv/installed
+	$(BIN)/lint-imports
+
+bench: .venv/installed  ## benchmarks; results in benchmarks/results
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what make created
+	rm -rf .venv demo build dist .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""From word probabilities to ranked words, measures and experiments."""

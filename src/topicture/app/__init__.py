@@ -1,0 +1,1 @@
+"""The verbs, and their command-line and web faces."""

@@ -1,0 +1,1 @@
+"""The corpus: the one input of every model."""

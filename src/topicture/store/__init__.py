@@ -1,0 +1,1 @@
+"""The catalog and what it keeps."""
