@@ -1,0 +1,41 @@
+"""Topicture learns your words and finds them in your pictures.
+
+The public names are loaded on first use, so that `import topicture` stays instant and does not start JAX.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+# Public name -> the module that defines it.
+_PUBLIC = {
+    "Annotator": "topicture.models.base",
+    "AnnotatorClassifier": "topicture.models.sklearn_adapter",
+    "Corpus": "topicture.corpus",
+    "TopictureError": "topicture.errors",
+    "Vocabulary": "topicture.corpus",
+    "load_annotator": "topicture.models.registry",
+    "make_annotator": "topicture.models.registry",
+    "model_names": "topicture.models.registry",
+}
+
+__all__ = [
+    "Annotator",
+    "AnnotatorClassifier",
+    "Corpus",
+    "TopictureError",
+    "Vocabulary",
+    "load_annotator",
+    "make_annotator",
+    "model_names",
+]
+
+
+def __getattr__(name: str):
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'topicture' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

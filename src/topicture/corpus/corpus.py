@@ -1,0 +1,246 @@
+"""Corpus: D images as numbers, the one input of every model.
+
+D images, N_d regions of image d (R in all), F real features, U visual words, L descriptor columns, V words.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from topicture.corpus import checks, files
+from topicture.corpus.vocabulary import Vocabulary
+from topicture.errors import CorpusError
+
+__all__ = ["Corpus"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Corpus:
+    """A frozen collection of images, their visual views and their captions.
+
+    Build one with `Corpus.from_arrays`. Arrays are read-only; a missing view is None.
+
+    Attributes
+    ----------
+    image_ids : (D,) str, distinct
+    vocabulary : Vocabulary of V words
+    captions : (D, V) sparse counts; an all-zero row means "not tagged"
+    regions : (R, F) float, all regions stacked, or None
+    region_offsets : (D+1,) int; the regions of image d are rows region_offsets[d]:region_offsets[d+1]
+    region_words : (R, U) sparse counts of visual words in each region, or None
+    visual_words : (D, U) sparse counts of visual words in each image, or None
+    descriptor : (D, L) float, or None
+    """
+
+    image_ids: np.ndarray
+    vocabulary: Vocabulary
+    captions: sparse.csr_array
+    regions: np.ndarray | None = None
+    region_offsets: np.ndarray | None = None
+    region_words: sparse.csr_array | None = None
+    visual_words: sparse.csr_array | None = None
+    descriptor: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        checks.check_corpus(self)
+        for field in fields(self):
+            checks.freeze(getattr(self, field.name))
+
+    # --- Making one --------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_arrays(
+        cls,
+        captions: Any = None,
+        vocabulary: Vocabulary | Sequence[str] | None = None,
+        *,
+        image_ids: Sequence[str] | None = None,
+        regions: Any = None,
+        region_offsets: Any = None,
+        region_words: Any = None,
+        visual_words: Any = None,
+        descriptor: Any = None,
+    ) -> "Corpus":
+        """A corpus from plain arrays, lists or scipy.sparse matrices; validated, copied where needed.
+
+        `regions` and `region_words` are a list of one (N_d, .) array per image, or stacked rows with
+        `region_offsets`. Without `captions` every image is untagged; without `vocabulary` the words are
+        called word0, word1, ...; without `image_ids` images are numbered. `visual_words` defaults to the
+        per-image sum of `region_words`.
+        """
+        if regions is not None and region_offsets is None:
+            regions, region_offsets = checks.stack_regions(regions, "regions")
+            if region_words is not None:
+                region_words, word_offsets = checks.stack_regions(region_words, "region_words")
+                checks.check_same_regions(region_offsets, word_offsets, image_ids)
+        elif region_words is not None and region_offsets is None:
+            region_words, region_offsets = checks.stack_regions(region_words, "region_words")
+        if region_offsets is not None:
+            region_offsets = np.asarray(region_offsets, np.int64)
+
+        region_words = checks.counts(region_words, "region_words")
+        visual_words = checks.counts(visual_words, "visual_words")
+        captions = checks.counts(captions, "captions")
+        regions = checks.reals(regions, "regions")
+        descriptor = checks.reals(descriptor, "descriptor")
+
+        n_images = checks.number_of_images(image_ids, captions, visual_words, descriptor, region_offsets)
+        if captions is None:
+            if vocabulary is None:
+                raise CorpusError("captions: give captions, or a vocabulary for a corpus without any")
+            captions = sparse.csr_array((n_images, len(tuple(vocabulary))), dtype=np.float64)
+        if vocabulary is None:
+            vocabulary = [f"word{i}" for i in range(captions.shape[1])]
+        if image_ids is None:
+            image_ids = [f"image{i:06d}" for i in range(n_images)]
+        if visual_words is None and region_words is not None and region_offsets is not None:
+            visual_words = checks.sum_by_image(region_words, region_offsets)
+        return cls(
+            image_ids=np.array(image_ids, dtype=np.str_),
+            vocabulary=vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary),
+            captions=captions,
+            regions=regions,
+            region_offsets=region_offsets,
+            region_words=region_words,
+            visual_words=visual_words,
+            descriptor=descriptor,
+        )
+
+    @classmethod
+    def concat(cls, parts: Sequence["Corpus"]) -> "Corpus":
+        """The images of several corpora one after the other; vocabularies and views must agree."""
+        if not parts:
+            raise CorpusError("concat: no corpus given")
+        first = parts[0]
+        for i, part in enumerate(parts[1:], start=1):
+            checks.check_compatible(first, part, f"concat: part {i}")
+        views: dict[str, Any] = {}
+        for name in ("regions", "descriptor"):
+            arrays = [getattr(part, name) for part in parts]
+            views[name] = None if arrays[0] is None else np.concatenate(arrays)
+        for name in ("region_words", "visual_words"):
+            arrays = [getattr(part, name) for part in parts]
+            views[name] = None if arrays[0] is None else sparse.csr_array(sparse.vstack(arrays))
+        if first.region_offsets is not None:
+            sizes = np.concatenate([part.n_regions for part in parts])
+            views["region_offsets"] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(
+            image_ids=np.concatenate([part.image_ids for part in parts]),
+            vocabulary=first.vocabulary,
+            captions=sparse.csr_array(sparse.vstack([part.captions for part in parts])),
+            **views,
+        )
+
+    # --- Sizes -------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+    @property
+    def n_words(self) -> int:
+        return len(self.vocabulary)
+
+    @property
+    def n_features(self) -> int | None:
+        return None if self.regions is None else self.regions.shape[1]
+
+    @property
+    def n_visual_words(self) -> int | None:
+        bags = self.visual_words if self.visual_words is not None else self.region_words
+        return None if bags is None else bags.shape[1]
+
+    @property
+    def n_regions(self) -> np.ndarray:
+        """Number of regions of each image, (D,)."""
+        if self.region_offsets is None:
+            return np.zeros(len(self), np.int64)
+        return np.diff(self.region_offsets)
+
+    @cached_property
+    def tagged(self) -> np.ndarray:
+        """Which images carry at least one word, (D,) bool."""
+        return np.asarray(self.captions.sum(axis=1)).ravel() > 0
+
+    # --- Parts -------------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> "Corpus":
+        """The images at a slice, an array of positions or a boolean mask, in that order."""
+        rows = np.arange(len(self))[index]
+        rows = np.atleast_1d(rows)
+        if rows.size == 0:
+            raise CorpusError(f"corpus: the selection of its {len(self)} images is empty")
+        views: dict[str, Any] = {}
+        if self.region_offsets is not None:
+            sizes = self.n_regions[rows]
+            region_rows = checks.ranges(self.region_offsets[rows], sizes)
+            views["region_offsets"] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+            views["regions"] = None if self.regions is None else self.regions[region_rows]
+            views["region_words"] = None if self.region_words is None else self.region_words[region_rows]
+        return Corpus(
+            image_ids=self.image_ids[rows],
+            vocabulary=self.vocabulary,
+            captions=self.captions[rows],
+            visual_words=None if self.visual_words is None else self.visual_words[rows],
+            descriptor=None if self.descriptor is None else self.descriptor[rows],
+            **views,
+        )
+
+    def without_captions(self, mask: Any = None) -> "Corpus":
+        """The same images untagged: all of them, or those where the boolean mask (D,) is true."""
+        hidden = np.ones(len(self), bool) if mask is None else np.asarray(mask, bool)
+        if hidden.shape != (len(self),):
+            raise CorpusError(f"without_captions: the mask has shape {hidden.shape}, not ({len(self)},)")
+        keep = sparse.dia_array((np.where(hidden, 0.0, 1.0)[None, :], [0]), shape=(len(self), len(self)))
+        captions = sparse.csr_array(keep @ self.captions)
+        captions.eliminate_zeros()
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Corpus(**{**values, "captions": captions})
+
+    def split(self, parts: Sequence[float] | Sequence[int], *, seed: int) -> tuple["Corpus", ...]:
+        """Random disjoint parts: fractions that sum to at most 1, or numbers of images.
+
+        Images of a part keep their order in the corpus. The same seed gives the same parts.
+        """
+        sizes = checks.part_sizes(parts, len(self))
+        order = np.random.default_rng(seed).permutation(len(self))
+        ends = np.cumsum(sizes)
+        return tuple(self[np.sort(order[end - size : end])] for end, size in zip(ends, sizes, strict=True))
+
+    # --- Files -------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder of .npy files and a JSON header; the folder appears whole or not at all."""
+        files.save(self, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path, *, mmap: bool = True) -> "Corpus":
+        """Read what `save` wrote; with `mmap` large arrays stay on disk until they are touched."""
+        return cls(**files.load(Path(folder), mmap=mmap))
+
+    # --- Habits ------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Corpus):
+            return NotImplemented
+        return all(checks.same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        views = [
+            f"{self.regions.shape[0]} regions x {self.regions.shape[1]}" if self.regions is not None else "",
+            f"bags per region over {self.region_words.shape[1]}" if self.region_words is not None else "",
+            f"{self.visual_words.shape[1]} visual words" if self.visual_words is not None else "",
+            f"descriptor of {self.descriptor.shape[1]}" if self.descriptor is not None else "",
+        ]
+        tagged = int(self.tagged.sum())
+        return (
+            f"Corpus({len(self)} images, {tagged} tagged, {self.n_words} words; "
+            + "; ".join(filter(None, views))
+            + ")"
+        )
