@@ -46,9 +46,8 @@ def rank(scores: ArrayLike) -> NDArray[np.int64]:
 
 def true_words(truth: Any) -> Bools:
     """Truth, dense or scipy sparse, as a dense boolean array: a count above 0 means true."""
-    if scipy.sparse.issparse(truth):
-        return (truth > 0).toarray()
-    return np.asarray(truth) > 0
+    # Comparing a sparse matrix would sort its indices in place, and a frozen corpus forbids that.
+    return (truth.toarray() if scipy.sparse.issparse(truth) else np.asarray(truth)) > 0
 
 
 def judged(scores: ArrayLike, truth: Any) -> Judged:
