@@ -161,6 +161,7 @@ def test_table_shows_runs_and_mean_with_standard_error():
     lines = str(with_accuracies([("a", 0.1), ("b", 0.3)])).splitlines()
     assert lines[0] == "fake, train-test"
     assert lines[1].split()[:2] == ["run", "accuracy"]
+    assert "F1@5" in lines[1]
     assert lines[3].startswith("a, seed 0 ")
     assert lines[-1].startswith("mean ± s.e.  0.200 ± 0.100")
     assert len({len(line) for line in lines[1:]}) == 1

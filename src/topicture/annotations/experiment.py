@@ -17,7 +17,7 @@ COLUMNS = {
     "accuracy": "accuracy",
     "compl. length": "complete_length",
     "norm. score": "normalised_score",
-    "F1@k": "f1",
+    "F1@{k}": "f1",
     "MAP": "mean_average_precision",
     "perplexity": "perplexity",
     "N+": "n_plus",
@@ -67,7 +67,8 @@ class Experiment:
         note = (
             f"\n{skipped} hidden images without a true word were left out of the measures" if skipped else ""
         )
-        return f"{self.name}, {self.protocol}\n{_aligned([['run', *COLUMNS], *rows])}{note}"
+        titles = ["run", *_titles([self])]
+        return f"{self.name}, {self.protocol}\n{_aligned([titles, *rows])}{note}"
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -99,7 +100,7 @@ class Experiment:
 def comparison(experiments: Sequence[Experiment]) -> str:
     """Plain text table, one experiment a line: mean ± standard error of the usual measures."""
     rows = [[e.name, str(len(e.runs)), *_cells(e.mean(), e.standard_error())] for e in experiments]
-    return _aligned([["annotator", "runs", *COLUMNS], *rows])
+    return _aligned([["annotator", "runs", *_titles(experiments)], *rows])
 
 
 # --- Numbers and text -------------------------------------------------------------------------------------------
@@ -111,6 +112,13 @@ def _standard_error(values: np.ndarray) -> float:
     return float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
+def _titles(experiments: Sequence[Experiment]) -> list[str]:
+    """Titles of the columns; k is named where it is the same in all runs."""
+    ks = {run.measures.top_k for experiment in experiments for run in experiment.runs}
+    k = str(ks.pop()) if len(ks) == 1 else "k"
+    return [title.format(k=k) for title in COLUMNS]
+
+
 def _run_name(run: Run) -> str:
     return run.part if run.seed is None else f"{run.part}, seed {run.seed}"
 
@@ -118,18 +126,13 @@ def _run_name(run: Run) -> str:
 def _cells(values: dict[str, float], errors: dict[str, float] | None = None) -> list[str]:
     cells = []
     for measure in COLUMNS.values():
-        text = _number(values[measure])
+        value = values[measure]
+        decimals = 0 if isinstance(value, int) else 3 if abs(value) < 2 else 1  # count, share, length
+        text = f"{value:.{decimals}f}"
         if errors is not None and not math.isnan(errors[measure]):
-            text += f" ± {_number(errors[measure])}"
+            text += f" ± {errors[measure]:.{decimals}f}"
         cells.append(text)
     return cells
-
-
-def _number(value: float) -> str:
-    """Three decimals for shares, one for lengths; whole numbers as they are."""
-    if isinstance(value, int):
-        return str(value)
-    return f"{value:.3f}" if abs(value) < 2 else f"{value:.1f}"
 
 
 def _aligned(rows: list[list[str]]) -> str:

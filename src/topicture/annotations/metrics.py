@@ -286,4 +286,5 @@ def _at_least_one(k: int) -> int:
 
 
 def _mean(values: ArrayLike) -> float:
-    return float(np.mean(values)) if np.size(values) else NAN
+    array = np.asarray(values, dtype=np.float64)
+    return float(array.mean()) if array.size else NAN
