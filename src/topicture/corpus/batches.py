@@ -1,9 +1,10 @@
 """Images of unequal size, padded into a few shapes with masks, in blocks and chunks that bound memory.
 
-A *block* is what one step of a scan works on; a *chunk* is a stack of blocks of one padded shape, the unit that is
-handed to a compiled pass. Images are sorted by size and cut into at most `max_shapes` groups, so the number of compiled
-shapes never grows with the corpus. Padding is done once and kept while it fits in `keep_bytes`; beyond that each chunk is
-padded again when its turn comes, so memory follows the chunk and not the corpus.
+A *block* is what one step of a scan works on; a *chunk* is a stack of blocks of one padded shape, the unit
+that is handed to a compiled pass. Images are sorted by size and cut into at most `max_shapes` groups, so the
+number of compiled shapes never grows with the corpus. Padding is done once and kept while it fits in
+`keep_bytes`; beyond that each chunk is padded again when its turn comes, so memory follows the chunk and not
+the corpus.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +52,7 @@ class Sizes(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Images of one padded shape. `rows` are their positions in the corpus; arrays have leading axes (blocks, block)."""
+    """Images of one padded shape: their positions in the corpus, and arrays with leading axes (blocks, block)."""
 
     rows: np.ndarray
     image: Image

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from topicture.corpus.corpus import Corpus
 
 __all__ = [
+    "canonical",
     "check_compatible",
     "check_corpus",
     "check_same_regions",
@@ -39,9 +40,17 @@ def counts(values: Any, field: str) -> sparse.csr_array | None:
             raise CorpusError(f"{field}: expected numbers, got {values.dtype}")
         if values.ndim != 2:
             raise CorpusError(f"{field}: expected a matrix of counts, got {values.ndim} dimensions")
-    matrix = sparse.csr_array(values, dtype=np.float64, copy=True)
+    return canonical(sparse.csr_array(values, dtype=np.float64, copy=True))
+
+
+def canonical(matrix: Any) -> sparse.csr_array:
+    """Sorted rows, no stored zeros, and 32-bit indices where they suffice (scikit-learn takes no others)."""
+    matrix = sparse.csr_array(matrix)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
+    if matrix.nnz < 2**31:
+        parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+        matrix = sparse.csr_array(parts, shape=matrix.shape)
     return matrix
 
 
@@ -93,9 +102,7 @@ def sum_by_image(region_words: sparse.csr_array, offsets: np.ndarray) -> sparse.
         raise CorpusError(f"region_words: {n_rows} rows, but region_offsets end at {offsets[-1]}")
     image = np.repeat(np.arange(n_images), np.diff(offsets))
     members = sparse.csr_array((np.ones(n_rows), (image, np.arange(n_rows))), shape=(n_images, n_rows))
-    total = sparse.csr_array(members @ region_words)
-    total.sort_indices()
-    return total
+    return canonical(members @ region_words)
 
 
 def number_of_images(
@@ -268,9 +275,8 @@ def check_same_regions(offsets: np.ndarray, other: np.ndarray, image_ids: Sequen
     wrong = np.flatnonzero(np.diff(offsets) != np.diff(other))
     if wrong.size:
         name = image_ids[wrong[0]] if image_ids is not None else f"number {wrong[0]}"
-        raise CorpusError(
-            f"region_words: image {name}: {np.diff(other)[wrong[0]]} regions, but regions has {np.diff(offsets)[wrong[0]]}"
-        )
+        got, expected = np.diff(other)[wrong[0]], np.diff(offsets)[wrong[0]]
+        raise CorpusError(f"region_words: image {name}: {got} regions, but regions has {expected}")
 
 
 def check_compatible(first: "Corpus", other: "Corpus", who: str) -> None:

@@ -125,14 +125,14 @@ class Corpus:
             views[name] = None if arrays[0] is None else np.concatenate(arrays)
         for name in ("region_words", "visual_words"):
             arrays = [getattr(part, name) for part in parts]
-            views[name] = None if arrays[0] is None else sparse.csr_array(sparse.vstack(arrays))
+            views[name] = None if arrays[0] is None else checks.canonical(sparse.vstack(arrays))
         if first.region_offsets is not None:
             sizes = np.concatenate([part.n_regions for part in parts])
             views["region_offsets"] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return cls(
             image_ids=np.concatenate([part.image_ids for part in parts]),
             vocabulary=first.vocabulary,
-            captions=sparse.csr_array(sparse.vstack([part.captions for part in parts])),
+            captions=checks.canonical(sparse.vstack([part.captions for part in parts])),
             **views,
         )
 
@@ -196,8 +196,7 @@ class Corpus:
         if hidden.shape != (len(self),):
             raise CorpusError(f"without_captions: the mask has shape {hidden.shape}, not ({len(self)},)")
         keep = sparse.dia_array((np.where(hidden, 0.0, 1.0)[None, :], [0]), shape=(len(self), len(self)))
-        captions = sparse.csr_array(keep @ self.captions)
-        captions.eliminate_zeros()
+        captions = checks.canonical(keep @ self.captions)
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return Corpus(**{**values, "captions": captions})
 

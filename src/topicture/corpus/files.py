@@ -105,11 +105,16 @@ def load(folder: Path, *, mmap: bool) -> dict[str, Any]:
 
 def _read(path: Path, mmap: bool) -> np.ndarray:
     try:
-        return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+        array = np.load(
+            path, mmap_mode="r" if mmap and path.stat().st_size > 4096 else None, allow_pickle=False
+        )
     except FileNotFoundError:
         raise CorpusError(f"{path}: the file is missing") from None
     except (ValueError, OSError, EOFError) as error:
         raise CorpusError(f"{path}: can't be read ({error})") from None
+    if array.dtype.kind not in "fiu":
+        raise CorpusError(f"{path}: holds {array.dtype}, not numbers")
+    return array
 
 
 def _sparse(parts: tuple[np.ndarray, ...], shape: tuple[int, ...], path: Path) -> sparse.csr_array:

@@ -1,0 +1,180 @@
+"""What every annotator can do, and what the EM-fitted ones share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from topicture.corpus import Corpus, Vocabulary
+from topicture.corpus.batches import missing_view
+from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
+from topicture.models.files import read_model, write_model
+
+__all__ = ["Annotator", "columns_of"]
+
+
+def columns_of(corpus: Corpus, view: str) -> int | None:
+    """Number of columns of a view, None if the corpus lacks it."""
+    values = getattr(corpus, view)
+    return None if values is None else int(values.shape[1])
+
+
+class Annotator(BaseEstimator):
+    """Learns from a partly captioned corpus and gives every image a distribution over the vocabulary.
+
+    Hyper-parameters are constructor arguments, stored as they are; what `fit` finds ends in an underscore. A subclass
+    sets `name` (its registry name), `needs` (views of the corpus), and implements `_fit`, `_annotate`, `_state` and
+    `_restore`.
+
+    Attributes
+    ----------
+    vocabulary_ : the words it learned
+    objective_trace_ : (n_iter_ + 1,) objective before the first and after every step; empty without iterations
+    n_iter_ : number of iterations
+    result_ : why the fit ended, in words
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    needs: ClassVar[tuple[str, ...]] = ()
+    labels_regions: ClassVar[bool] = False
+
+    vocabulary_: Vocabulary
+    columns_: dict[str, int]
+    objective_trace_: np.ndarray
+    n_iter_: int
+    result_: str
+
+    # --- Learn -------------------------------------------------------------------------------------------
+
+    def fit(self, corpus: Corpus, *, callback: Callable[[Any], None] | None = None) -> Self:
+        """Learn from the images, tagged and untagged; the result does not depend on their order.
+
+        `callback` is told about progress (topicture.models.em.Progress for EM models). Raises CorpusError if the
+        corpus lacks a view that the model needs.
+        """
+        columns = self._columns(corpus)
+        self._check_params()
+        self._fit(_in_canonical_order(corpus), callback)
+        self.vocabulary_ = corpus.vocabulary
+        self.columns_ = columns
+        return self
+
+    def _check_params(self) -> None:
+        """Raise TopictureError for a hyper-parameter that can't work; called before any work is done."""
+
+    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        raise NotImplementedError
+
+    # --- Use ---------------------------------------------------------------------------------------------
+
+    def annotate(self, corpus: Corpus) -> np.ndarray:
+        """p(word | image) for every image, (D, V), rows sum to 1. Captions of the corpus are not looked at."""
+        self._check_usable(corpus)
+        return self._annotate(corpus)
+
+    def _annotate(self, corpus: Corpus) -> np.ndarray:
+        raise NotImplementedError
+
+    def label_regions(self, corpus: Corpus) -> list[np.ndarray]:
+        """p(word | region), one (N_d, V) array an image."""
+        if not self.labels_regions:
+            raise TopictureError(f"{self.name}: the model has no word distribution for regions")
+        self._check_usable(corpus)
+        return self._label_regions(corpus)
+
+    def _label_regions(self, corpus: Corpus) -> list[np.ndarray]:
+        raise NotImplementedError
+
+    # --- Files -------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one safetensors file, atomically."""
+        self._check_fitted()
+        arrays, facts = self._state()
+        header = {
+            "model": self.name,
+            "version": self.version,
+            "params": self.get_params(deep=False),
+            "vocabulary": list(self.vocabulary_.words),
+            "columns": self.columns_,
+            "n_iter": int(self.n_iter_),
+            "result": self.result_,
+            "facts": facts,
+        }
+        write_model(
+            path, header, {**arrays, "objective_trace": np.asarray(self.objective_trace_, np.float64)}
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model of this class; `topicture.load_annotator` reads any."""
+        header, arrays = read_model(path)
+        if header.get("model") != cls.name:
+            raise ModelFileError(f"{path}: holds a {header.get('model')!r} model, not {cls.name!r}")
+        return cls.from_state(header, arrays, source=str(path))
+
+    @classmethod
+    def from_state(cls, header: dict[str, Any], arrays: dict[str, np.ndarray], *, source: str) -> Self:
+        """A fitted annotator from what a model file holds."""
+        if header.get("version") != cls.version:
+            raise ModelFileError(
+                f"{source}: holds version {header.get('version')} of {cls.name}, this Topicture has {cls.version}; "
+                "learn again"
+            )
+        try:
+            annotator = cls(**header["params"])
+            annotator.vocabulary_ = Vocabulary(header["vocabulary"])
+            annotator.columns_ = {str(view): int(n) for view, n in header["columns"].items()}
+            annotator.n_iter_ = int(header["n_iter"])
+            annotator.result_ = str(header["result"])
+            arrays = dict(arrays)
+            annotator.objective_trace_ = arrays.pop("objective_trace")
+            annotator._restore(arrays, header["facts"])
+        except (KeyError, TypeError, ValueError, AttributeError, CorpusError) as error:
+            raise ModelFileError(f"{source}: the model is incomplete ({error})") from None
+        return annotator
+
+    def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Fitted arrays, and whatever else is JSON."""
+        raise NotImplementedError
+
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    # --- Checks ------------------------------------------------------------------------------------------
+
+    def _columns(self, corpus: Corpus) -> dict[str, int]:
+        columns = {}
+        for view in self.needs:
+            n = columns_of(corpus, view)
+            if n is None:
+                raise CorpusError(f"{self.name}: {missing_view(view)}")
+            columns[view] = n
+        return columns
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "vocabulary_"):
+            raise NotFitted(f"{self.name}: not fitted yet; call fit(corpus) first")
+
+    def _check_usable(self, corpus: Corpus) -> None:
+        """The corpus has the vocabulary and the feature sizes that the model was fitted on."""
+        self._check_fitted()
+        if corpus.vocabulary != self.vocabulary_:
+            raise CorpusError(
+                f"{self.name}: the corpus has another vocabulary ({len(corpus.vocabulary)} words) than the model "
+                f"({len(self.vocabulary_)} words)"
+            )
+        for view, n in self._columns(corpus).items():
+            if n != self.columns_[view]:
+                raise CorpusError(
+                    f"{self.name}: '{view}' has {n} columns, but the model was fitted on {self.columns_[view]}"
+                )
+
+
+def _in_canonical_order(corpus: Corpus) -> Corpus:
+    """Images sorted by id, so that a fit does not depend on the order in which they were given."""
+    order = np.argsort(corpus.image_ids, kind="stable")
+    return corpus if np.array_equal(order, np.arange(len(order))) else corpus[order]

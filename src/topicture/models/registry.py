@@ -1,0 +1,49 @@
+"""Which models there are: registry name -> class, imported on first use."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from topicture.errors import ModelFileError, UnknownModel
+from topicture.models.base import Annotator
+from topicture.models.files import read_model
+
+__all__ = ["annotator_class", "load_annotator", "make_annotator", "model_names"]
+
+# name -> (module, class, parameters that the name implies)
+_MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "empirical": ("empirical", "Empirical", {}),
+    "mix-unigram": ("mix_unigram", "MixUnigram", {}),
+}
+
+
+def model_names() -> tuple[str, ...]:
+    """The names that `make_annotator` takes."""
+    return tuple(_MODELS)
+
+
+def annotator_class(name: str) -> type[Annotator]:
+    """The class behind a registry name."""
+    module, cls, _ = _entry(name)
+    return getattr(import_module(f"topicture.models.{module}"), cls)
+
+
+def make_annotator(name: str, **params: Any) -> Annotator:
+    """A new, unfitted annotator, for example `make_annotator("mix-unigram", n_topics=100)`."""
+    return annotator_class(name)(**{**_entry(name)[2], **params})
+
+
+def load_annotator(path: str | Path) -> Annotator:
+    """A fitted annotator of whatever kind the model file holds."""
+    header, arrays = read_model(path)
+    name = header.get("model")
+    if not isinstance(name, str) or name not in _MODELS:
+        raise ModelFileError(f"{path}: holds a model called {name!r}, which this version does not know")
+    return annotator_class(name).from_state(header, arrays, source=str(path))
+
+
+def _entry(name: str) -> tuple[str, str, dict[str, Any]]:
+    try:
+        return _MODELS[name]
+    except KeyError:
+        raise UnknownModel(f"there is no model {name!r}; there are: {', '.join(_MODELS)}") from None

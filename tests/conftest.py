@@ -1,0 +1,36 @@
+"""Options and fixtures of the whole suite."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from corpora import make_tiny_corpus
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--golden-dir",
+        default=str(Path(__file__).parent / "golden"),
+        help="folder of golden cases (NAME.npz + NAME.json) that tests/models/test_golden.py runs",
+    )
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20261115)
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The benchmark data, where it is present."""
+    folder = os.environ.get("TOPICTURE_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("data not found: TOPICTURE_DATA does not name a folder with the benchmark sets")
+    return Path(folder)
+
+
+@pytest.fixture
+def tiny_corpus(rng):
+    """Twelve images with every view, oddities included."""
+    return make_tiny_corpus(rng)

@@ -1,0 +1,265 @@
+"""What every registered model must do. A model joins by being registered; its small settings stand in SETTINGS."""
+
+import pickle
+
+import numpy as np
+import pytest
+from corpora import make_tiny_corpus
+from helpers import assert_never_falls
+from sklearn.base import clone
+
+import topicture as tp
+from topicture.corpus import Corpus
+from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
+from topicture.models.registry import annotator_class
+
+# Small settings, so that the whole table runs in seconds. A registered model without an entry runs with its defaults.
+SETTINGS: dict[str, dict] = {
+    "mix-unigram": {"n_topics": 3, "n_init": 2, "max_iter": 30},
+}
+
+MODELS = tp.model_names()
+REGION_MODELS = [name for name in MODELS if annotator_class(name).labels_regions]
+
+
+def make(name, **params):
+    accepted = annotator_class(name)().get_params()
+    params = {key: value for key, value in params.items() if key in accepted}
+    return tp.make_annotator(name, **{**SETTINGS.get(name, {}), **params})
+
+
+@pytest.fixture(params=MODELS)
+def name(request):
+    return request.param
+
+
+def assert_distributions(p, shape):
+    assert p.shape == shape
+    assert np.isfinite(p).all()
+    assert (p >= 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_rows_are_distributions(name, tiny_corpus):
+    assert_distributions(make(name).fit(tiny_corpus).annotate(tiny_corpus), (12, 6))
+
+
+def test_same_seed_same_result(name, tiny_corpus):
+    first, second = (make(name, seed=3).fit(tiny_corpus) for _ in range(2))
+    np.testing.assert_array_equal(first.annotate(tiny_corpus), second.annotate(tiny_corpus))
+    np.testing.assert_array_equal(first.objective_trace_, second.objective_trace_)
+
+
+def test_hyper_parameters_survive_clone(name):
+    model = make(name, seed=7)
+    assert clone(model).get_params() == model.get_params()
+    assert clone(model).set_params(**model.get_params()).get_params() == model.get_params()
+
+
+def test_fit_keeps_hyper_parameters_and_corpus(name, tiny_corpus):
+    model = make(name)
+    before = repr(model.get_params())
+    copy = tiny_corpus[:]
+    model.fit(tiny_corpus)
+    assert repr(model.get_params()) == before
+    assert tiny_corpus == copy
+
+
+def test_objective_never_falls(name, tiny_corpus):
+    model = make(name).fit(tiny_corpus)
+    assert len(model.objective_trace_) == (
+        model.n_iter_ + 1 if model.n_iter_ else len(model.objective_trace_)
+    )
+    if len(model.objective_trace_):
+        assert_never_falls(model.objective_trace_)
+
+
+def test_order_of_images_changes_nothing(name, tiny_corpus, rng):
+    order = rng.permutation(len(tiny_corpus))
+    straight, shuffled = make(name).fit(tiny_corpus), make(name).fit(tiny_corpus[order])
+    np.testing.assert_allclose(
+        shuffled.annotate(tiny_corpus[order]), straight.annotate(tiny_corpus)[order], rtol=1e-10, atol=1e-14
+    )
+
+
+def test_batch_changes_nothing(name, tiny_corpus):
+    """An image's answer does not depend on the images (and so the padding) beside it."""
+    model = make(name).fit(tiny_corpus)
+    together = model.annotate(tiny_corpus)
+    for i in (0, 1, 2, 5, 11):
+        np.testing.assert_allclose(
+            model.annotate(tiny_corpus[i : i + 1])[0], together[i], rtol=1e-9, atol=1e-13
+        )
+
+
+def test_captions_are_not_looked_at_when_annotating(name, tiny_corpus):
+    model = make(name).fit(tiny_corpus)
+    np.testing.assert_array_equal(model.annotate(tiny_corpus), model.annotate(tiny_corpus.without_captions()))
+
+
+def test_one_word_vocabulary(name, rng):
+    corpus = make_tiny_corpus(rng, n_words=1)
+    np.testing.assert_allclose(make(name).fit(corpus).annotate(corpus), 1)
+
+
+def test_one_topic_gives_every_image_the_same_words(name, tiny_corpus):
+    if "n_topics" not in make(name).get_params():
+        pytest.skip(f"{name} has no topics")
+    p = make(name, n_topics=1).fit(tiny_corpus).annotate(tiny_corpus)
+    np.testing.assert_allclose(p, np.tile(p[0], (len(p), 1)), rtol=1e-9)
+
+
+def test_more_topics_than_images(name, tiny_corpus):
+    corpus = tiny_corpus[3:7]
+    assert_distributions(make(name, n_topics=9).fit(corpus).annotate(tiny_corpus), (12, 6))
+
+
+@pytest.mark.parametrize(
+    "case", ["one image", "all alike", "tagged alike", "constant features", "no visual part"]
+)
+def test_degenerate_corpora_are_fitted_or_refused(name, case, tiny_corpus):
+    corpus = {
+        "one image": lambda: tiny_corpus[3:4],
+        "all alike": lambda: repeated(tiny_corpus, 3, times=6),
+        "tagged alike": lambda: with_captions(tiny_corpus, np.ones((12, 6))),
+        "constant features": lambda: with_constant_features(tiny_corpus),
+        "no visual part": lambda: repeated(tiny_corpus, 2, times=3),
+    }[case]()
+    try:
+        model = make(name).fit(corpus)
+    except TopictureError as error:
+        assert "\n" not in str(error)
+    else:
+        assert_distributions(model.annotate(corpus), (len(corpus), 6))
+        assert np.isfinite(model.objective_trace_).all()
+
+
+def test_no_image_tagged_is_refused_or_uniform(name, tiny_corpus):
+    corpus = tiny_corpus.without_captions()
+    try:
+        p = make(name).fit(corpus).annotate(corpus)
+    except TopictureError as error:
+        assert "tagged" in str(error)
+    else:
+        np.testing.assert_allclose(p, 1 / 6, rtol=1e-9)
+
+
+def test_save_and_load_annotate_alike(name, tiny_corpus, tmp_path):
+    model = make(name).fit(tiny_corpus)
+    model.save(tmp_path / "model")
+    for loaded in (tp.load_annotator(tmp_path / "model"), annotator_class(name).load(tmp_path / "model")):
+        assert repr(loaded.get_params()) == repr(model.get_params())
+        assert loaded.result_ == model.result_
+        np.testing.assert_array_equal(loaded.objective_trace_, model.objective_trace_)
+        np.testing.assert_array_equal(loaded.annotate(tiny_corpus), model.annotate(tiny_corpus))
+
+
+@pytest.mark.parametrize("damage", ["truncated", "header", "foreign", "pickle", "empty", "text", "nan"])
+def test_bad_model_files_are_refused(name, damage, tiny_corpus, tmp_path):
+    path = tmp_path / "model"
+    make(name).fit(tiny_corpus).save(path)
+    content = path.read_bytes()
+    damaged = {
+        "truncated": content[: len(content) - 5],
+        "header": content[:20],
+        "foreign": (2).to_bytes(8, "little") + b"{}",
+        "pickle": pickle.dumps({"a": 1}),
+        "empty": b"",
+        "text": b"not a model at all\n" * 10,
+        "nan": content[:-8] + np.array([np.nan]).tobytes(),
+    }[damage]
+    path.write_bytes(damaged)
+    with pytest.raises(ModelFileError) as refused:
+        tp.load_annotator(path)
+    assert str(path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_other_vocabulary_is_refused(name, tiny_corpus):
+    model = make(name).fit(tiny_corpus)
+    other = with_captions(tiny_corpus, np.ones((12, 5)), vocabulary=["a", "b", "c", "d", "e"])
+    with pytest.raises(CorpusError, match="another vocabulary"):
+        model.annotate(other)
+
+
+def test_other_feature_sizes_are_refused(name, tiny_corpus, rng):
+    model = make(name).fit(tiny_corpus)
+    if not model.needs:
+        pytest.skip(f"{name} reads captions only")
+    wider = make_tiny_corpus(rng, n_visual=11, n_features=5, n_columns=6)
+    with pytest.raises(CorpusError, match="columns"):
+        model.annotate(wider)
+
+
+def test_missing_view_is_named(name, tiny_corpus):
+    needs = annotator_class(name).needs
+    if not needs:
+        pytest.skip(f"{name} reads captions only")
+    bare = Corpus.from_arrays(captions=tiny_corpus.captions, vocabulary=tiny_corpus.vocabulary)
+    with pytest.raises(CorpusError, match=needs[0]):
+        make(name).fit(bare)
+
+
+def test_use_before_fit_is_refused(name, tiny_corpus):
+    with pytest.raises(NotFitted, match="fit"):
+        make(name).annotate(tiny_corpus)
+
+
+def test_float32_agrees(name, tiny_corpus):
+    if "precision" not in make(name).get_params():
+        pytest.skip(f"{name} has no precision to choose")
+    double = make(name, max_iter=5).fit(tiny_corpus).annotate(tiny_corpus)
+    single = make(name, max_iter=5, precision="float32").fit(tiny_corpus).annotate(tiny_corpus)
+    np.testing.assert_allclose(single, double, atol=1e-3)
+
+
+def test_global_jax_settings_are_left_alone(name, tiny_corpus):
+    import jax
+
+    before = dict(jax.config.values)
+    make(name).fit(tiny_corpus).annotate(tiny_corpus)
+    assert dict(jax.config.values) == before
+
+
+@pytest.mark.parametrize("name", REGION_MODELS)
+def test_regions_get_distributions(name, tiny_corpus):
+    labels = make(name).fit(tiny_corpus).label_regions(tiny_corpus)
+    assert [len(rows) for rows in labels] == tiny_corpus.n_regions.tolist()
+    for rows in labels:
+        assert_distributions(rows, (len(rows), 6))
+
+
+def test_models_without_regions_say_so(name, tiny_corpus):
+    if name in REGION_MODELS:
+        pytest.skip(f"{name} labels regions")
+    with pytest.raises(TopictureError, match="regions"):
+        make(name).fit(tiny_corpus).label_regions(tiny_corpus)
+
+
+# --- Corpora -------------------------------------------------------------------------------------------------
+
+
+def rebuilt(corpus, **changes):
+    fields = {
+        "captions": corpus.captions,
+        "vocabulary": corpus.vocabulary,
+        "image_ids": corpus.image_ids,
+        "regions": corpus.regions,
+        "region_offsets": corpus.region_offsets,
+        "region_words": corpus.region_words,
+        "descriptor": corpus.descriptor,
+    }
+    return Corpus.from_arrays(**{**fields, **changes})
+
+
+def with_captions(corpus, captions, vocabulary=None):
+    return rebuilt(corpus, captions=captions, vocabulary=vocabulary or corpus.vocabulary)
+
+
+def with_constant_features(corpus):
+    return rebuilt(corpus, regions=np.ones_like(corpus.regions), descriptor=np.ones_like(corpus.descriptor))
+
+
+def repeated(corpus, i, times):
+    one = corpus[i : i + 1]
+    return Corpus.concat([rebuilt(one, image_ids=[f"copy{j}"]) for j in range(times)])
