@@ -385,6 +385,20 @@ def test_vectorised_measures_equal_a_naive_loop(case, k):
     assert (words.precision, words.recall, words.n_plus) == pytest.approx(expected["per_word"])
 
 
+def test_the_sweep_orders_scores_of_any_size_and_sign():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(30, 40)) * 10.0 ** rng.integers(-320, 300, size=(30, 40))
+    scores[0, :6] = [0.0, -0.0, np.inf, -np.inf, np.nan, np.copysign(np.nan, -1)]
+    truth = rng.random((30, 40)) < 0.2
+    sweep = metrics.threshold_sweep(scores, truth)
+    finite = scores[~np.isnan(scores)]
+    np.testing.assert_array_equal(sweep.thresholds, np.unique(finite))
+    some = rng.choice(len(sweep.thresholds), 50)
+    expected = [metrics.normalised_score(scores > t, truth) for t in sweep.thresholds[some]]
+    assert sweep.scores[some] == pytest.approx(expected, abs=1e-12)
+    assert sweep.n_words[some] == pytest.approx([(scores > t).sum() / 30 for t in sweep.thresholds[some]])
+
+
 @steady
 @given(cases(), st.data())
 def test_average_precision_equals_a_naive_loop(case, data):
