@@ -47,7 +47,7 @@ class ExactPosterior(NamedTuple):
 
     @property
     def counts(self):
-        """(K,) expected number of variables with each value; under Dir(alpha) E theta = (alpha + counts) / (sum(alpha) + T)."""
+        """(K,) expected number of variables with each value; E theta = (alpha + counts) / (sum(alpha) + T)."""
         return self.marginals.sum(axis=0)
 
 
