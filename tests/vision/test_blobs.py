@@ -176,6 +176,10 @@ def test_ignored_pixels_do_not_count():
     assert column(features, "mean_red")[0] < 0.2
 
 
+def test_a_picture_without_regions_has_no_rows():
+    assert blob_features(constant(4, 4), np.full((4, 4), -1)).shape == (0, 46)
+
+
 def test_errors_are_clear():
     labels = np.zeros((4, 4), dtype=np.int32)
     with pytest.raises(ImageError, match="uint8"):
@@ -184,8 +188,6 @@ def test_errors_are_clear():
         blob_features(constant(4, 5), labels)
     with pytest.raises(CorpusError, match="every value present"):
         blob_features(constant(4, 4), labels + 1)
-    with pytest.raises(CorpusError, match="every value present"):
-        blob_features(constant(4, 4), labels - 1)
 
 
 # --- The Corel region data --------------------------------------------------------------------------------------
@@ -241,7 +243,7 @@ def corel_correlations(data_folder):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("pairs", "least"),
-    [(COLOUR_PAIRS, 0.95), (SPREAD_PAIRS, 0.9), (EDGE_PAIRS, 0.85)],
+    [(COLOUR_PAIRS, 0.95), (SPREAD_PAIRS, 0.9), (EDGE_PAIRS, 0.88)],
     ids=["colour", "spread", "edges"],
 )
 def test_columns_rank_pictures_as_the_corel_region_data_does(corel_correlations, pairs, least):

@@ -79,7 +79,7 @@ def blob_features(pixels: np.ndarray, labels: np.ndarray) -> np.ndarray:
     Returns
     -------
     float64 array (n_regions, 46)
-        Columns as in `BLOBS`; always finite.
+        Columns as in `BLOBS`; always finite. No rows where every pixel is ignored.
 
     Raises
     ------
@@ -90,6 +90,8 @@ def blob_features(pixels: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """
     check_pixels(pixels)
     regions = _Regions(labels, pixels.shape[:2])
+    if len(regions.size) == 0:
+        return np.zeros((0, len(BLOBS)))
     light = _linear_light()[pixels]
     lab = cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2Lab) / 100
     colour_mean, colour_spread = regions.mean_and_spread(
@@ -116,7 +118,7 @@ class _Regions:
         self.whole = bool(self.inside.all())
         self.flat = labels.ravel() if self.whole else labels.ravel()[self.inside]
         self.size = np.bincount(self.flat)
-        if len(self.size) == 0 or self.size.min() == 0:
+        if self.size.min(initial=1) == 0:
             raise CorpusError("labels must be 0 .. n_regions - 1 with every value present (-1 is ignored)")
 
     def mean(self, channels: list[np.ndarray]) -> np.ndarray:
