@@ -34,11 +34,11 @@ class Image(NamedTuple):
 
     weight: Any  # 1 for an image, 0 for padding
     tagged: Any  # 1 if the image has a caption
-    words: Tokens | None  # (M,) the caption
-    visual: Tokens | None  # (n,) visual words of the image
+    words: Any  # Tokens (M,): the caption
+    visual: Any  # Tokens (n,): visual words of the image
     regions: Any  # (N, F)
     region_mask: Any  # (N,) 1 for a region, 0 for padding
-    bags: Tokens | None  # (N, n) visual words of each region
+    bags: Any  # Tokens (N, n): visual words of each region
     descriptor: Any  # (L,)
 
 
@@ -280,8 +280,8 @@ def _cut(order: np.ndarray, cost: np.ndarray, max_shapes: int) -> list[np.ndarra
 
 
 def _round_up(n: int) -> int:
-    """The next of 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ...: few shapes, never more than half as much again."""
-    if n <= 4:
-        return n
+    """The next of 0, 4, 8, 12, 16, 24, 32, 48, 64, ...: few shapes, and little padding where it costs."""
+    if n <= 8:
+        return -(-n // 4) * 4
     power = 1 << (n - 1).bit_length()
     return power * 3 // 4 if n <= power * 3 // 4 else power

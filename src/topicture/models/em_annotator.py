@@ -1,12 +1,13 @@
 """The estimator side of an EM model: restarts, fitted attributes, files. It holds no mathematics."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from topicture.corpus import Corpus
-from topicture.corpus.batches import Batches, Image
+from topicture.corpus.batches import Batches, Image, Sizes
 from topicture.errors import TopictureError
 from topicture.models import em
 from topicture.models.base import Annotator
@@ -73,7 +74,7 @@ class EMAnnotator(Annotator):
         best, tried = em.fit_restarts(
             self._model(),
             self._batches(corpus),
-            [lambda s=s: self._start(corpus, np.random.default_rng(s)) for s in seeds],
+            [partial(self._start, corpus, np.random.default_rng(s)) for s in seeds],
             self._prior(),
             max_iter=self.max_iter,
             tol=self.tol,
@@ -85,9 +86,13 @@ class EMAnnotator(Annotator):
         self.result_ = best.reason.value
         self.restarts_ = np.array([result.objective for result in tried])
 
+    def _width(self, sizes: Sizes) -> int:
+        """Rows of length n_topics that the E-step keeps for one image (see em.block_images)."""
+        return max(1, sizes.regions)
+
     def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
         dtype = _PRECISIONS[self.precision]
-        blocks = em.block_images(self.n_topics, dtype)
+        blocks = em.block_images(self.n_topics, dtype, self._width)
         return Batches(
             corpus, views or self._model().views, dtype=dtype, block_images=blocks, multiple=em.n_devices()
         )
