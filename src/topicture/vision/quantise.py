@@ -18,7 +18,7 @@ from topicture.errors import CorpusError, FitWarning, ModelFileError, TopictureE
 __all__ = ["Codebook", "count_words", "fit_codebook"]
 
 BATCH = 65_536  # descriptors assigned at a time: bounds the memory, not the result
-POINTS_PER_WORD = 256  # more of them move the centres very little
+POINTS_PER_WORD = 100  # faiss asks for at least 39 and stops at 256; the time of a fit grows with them
 N_ITER = 25
 
 
@@ -114,7 +114,7 @@ def fit_codebook(
     n_restarts : int
         Runs from different starts; the one with the smallest distortion is kept.
     max_points : int, optional
-        Descriptors used, drawn without replacement if there are more; 256 a word unless told.
+        Descriptors used, drawn without replacement if there are more; 100 a word unless told.
     seed : int
         Fixes the draw and the starts. The result does not depend on the number of threads.
 
