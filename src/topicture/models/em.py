@@ -11,6 +11,9 @@ sums, runs the M-step, and checks at every iteration that the objective (bound p
              stop if converged, fallen, not finite, interrupted, or after max_iter M-steps
              params = m_step(params, sum of stats, prior)
 
+Where the posteriors of images depend on each other (models/lap.py), `couple` replaces them all before the E-step and
+names what the objective loses by that.
+
 Posteriors are carried from one iteration to the next: redrawing them makes the bound fall. The E-step runs in the
 precision of the batches; sums, M-step and objective are always float64. JAX's global settings are never touched:
 64-bit types are switched on by a context manager around every call.
@@ -105,6 +108,9 @@ class Results(Enum):
     objective_fell = (
         "the objective fell, which this algorithm must never do; the last good parameters are kept"
     )
+    fell_as_allowed = (
+        "the objective fell, which this algorithm does not exclude; the step with the largest is kept"
+    )
     not_finite = "the objective was not a finite number; the last good parameters are kept"
     interrupted = "interrupted; the best parameters so far are kept"
 
@@ -125,6 +131,7 @@ class FitResult(NamedTuple):
     trace: np.ndarray  # objective before the first and after every M-step
     reason: Results
     n_iter: int  # number of M-steps behind params
+    rejected: float | None = None  # the objective of the step that fell, if one did
 
     @property
     def objective(self) -> float:
@@ -144,22 +151,35 @@ def fit(
     tol: float = 1e-5,
     callback: Callable[[Progress], None] | None = None,
     restart: tuple[int, int] = (0, 1),
+    posteriors: Sequence[Any] | None = None,
+    couple: Callable[[Any, list[Any]], tuple[list[Any], float]] | None = None,
+    may_fall: bool = False,
 ) -> FitResult:
-    """Run EM from the given parameters. `tol` is the relative change of the objective at which to stop."""
+    """Run EM from the given parameters. `tol` is the relative change of the objective at which to stop.
+
+    `posteriors` to start from, one entry a chunk, may be given. `couple(params, posteriors)` gives new posteriors of
+    all images and a penalty that the objective subtracts. `may_fall` says that the algorithm does not promise to rise:
+    a fall then ends the fit without a warning.
+    """
     slack = 1e-9 if batches.dtype == np.float64 else 2e-5
     trace: list[float] = []
-    posteriors: list[Any] = [None] * len(batches)
+    posteriors = [None] * len(batches) if posteriors is None else list(posteriors)
+    rejected = None
     good: tuple[Any, list[Any]] | None = None  # parameters, and the posteriors that gave trace[-1] with them
     reason = Results.max_iter
     try:
         for iteration in range(max_iter + 1):
+            penalty = 0.0
+            if couple is not None:
+                posteriors, penalty = couple(params, posteriors)
             posteriors, stats, bound = e_step(model, batches, params, posteriors)
-            value = bound + log_prior(model, params, prior)
+            value = bound + log_prior(model, params, prior) - penalty
             if not math.isfinite(value):
                 reason, good = Results.not_finite, good or (params, posteriors)
                 break
             if trace and value < trace[-1] - slack * abs(trace[-1]):
-                reason = Results.objective_fell
+                reason = Results.fell_as_allowed if may_fall else Results.objective_fell
+                rejected = value
                 break
             converged = bool(trace) and abs(value - trace[-1]) <= tol * abs(trace[-1])
             trace.append(value)
@@ -178,9 +198,8 @@ def fit(
     assert good is not None
     if reason in (Results.objective_fell, Results.not_finite, Results.interrupted):
         warnings.warn(f"after {len(trace)} iterations: {reason.value}", FitWarning, stacklevel=2)
-    return FitResult(
-        jax.tree.map(np.asarray, good[0]), good[1], np.array(trace), reason, max(0, len(trace) - 1)
-    )
+    params, posteriors = jax.tree.map(np.asarray, good[0]), good[1]
+    return FitResult(params, posteriors, np.array(trace), reason, max(0, len(trace) - 1), rejected)
 
 
 def fit_restarts(
@@ -188,14 +207,19 @@ def fit_restarts(
     batches: Batches,
     starts: Sequence[Callable[[], Any]],
     prior: Any,
+    *,
+    run: Callable[..., FitResult] = fit,
     **settings: Any,
 ) -> tuple[FitResult, list[FitResult]]:
-    """Fit from every start: the result with the largest objective, and all results without their posteriors."""
+    """Fit from every start: the result with the largest objective, and all results without their posteriors.
+
+    `run` stands in for `fit` where one start takes several fits in turn.
+    """
     best: FitResult | None = None
     tried: list[FitResult] = []
     for i, start in enumerate(starts):
         try:
-            result = fit(model, batches, start(), prior, restart=(i, len(starts)), **settings)
+            result = run(model, batches, start(), prior, restart=(i, len(starts)), **settings)
         except KeyboardInterrupt:
             if best is None:
                 raise
