@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.corpus.batches import Image
+from topicture.corpus.batches import Image, Sizes
 from topicture.errors import TopictureError
 from topicture.models import em
 from topicture.models.em_annotator import EMAnnotator
@@ -279,6 +279,9 @@ class MixUnigram(EMAnnotator):
 
     def _model(self) -> em.Model:
         return MODEL
+
+    def _width(self, sizes: Sizes) -> int:
+        return 1  # the E-step keeps p alone
 
     def _prior(self) -> Prior:
         return Prior(self.eps_weights, self.eta_visual, self.eta_words)

@@ -1,0 +1,92 @@
+"""What a person sees in the terminal: progress, tables, examples."""
+
+from pathlib import Path
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from topicture.app.demo import SHOWN, TITLES, DemoReport
+
+__all__ = ["Stages", "print_demo", "print_models"]
+
+
+class Stages:
+    """Progress bars, one a stage, on standard error; nothing where that is not a terminal."""
+
+    def __init__(self, *, quiet: bool = False):
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description:<28}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=quiet or not console.is_terminal,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._progress.stop()
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if stage not in self._tasks:
+            self._tasks[stage] = self._progress.add_task(stage, total=total, rate="")
+        task = self._tasks[stage]
+        speed = self._progress.tasks[task].speed
+        self._progress.update(task, completed=done, total=total, rate=f"{speed:6.1f}/s" if speed else "")
+
+
+def print_demo(report: DemoReport, page: Path) -> None:
+    """Measures against the baseline, a handful of examples, and where the page is."""
+    console = Console()
+    table = Table(
+        title=f"{report.n_images} photos, {report.n_tagged} tagged, {report.n_words} words: "
+        f"the {report.n_images - report.n_tagged} hidden captions",
+        title_justify="left",
+    )
+    table.add_column("model")
+    for name in SHOWN:
+        table.add_column(f"{TITLES[name][0].lower()} {'↑' if TITLES[name][2] else '↓'}", justify="right")
+    table.add_column("seconds", justify="right")
+    for score in report.scores:
+        values = [f"{v:.3f}" if v < 2 else f"{v:.1f}" for v in score.measures.values()]
+        style = "bold" if score.model == report.best else ""
+        table.add_row(score.model, *values, f"{score.seconds:.1f}", style=style)
+    console.print(table)
+    console.print(f"\nWhat {report.best} suggests (green: the owner's own word, hidden from the model):")
+    for example in report.examples[:6]:
+        line = Text(f"  {example.image_id}  ")
+        for word, probability in example.suggestions:
+            line.append(f"{word} {probability:.0%}  ", style="green" if word in example.true_words else "")
+        missed = [word for word in example.true_words if word not in {s.word for s in example.suggestions}]
+        line.append(f"(missed: {', '.join(missed)})" if missed else "(all found)", style="dim")
+        console.print(line)
+    console.print(f"\nPictures: {page}", soft_wrap=True, highlight=False)
+
+
+def print_models(rows: list[dict[str, Any]]) -> None:
+    """One line a model."""
+    table = Table()
+    for title in ("name", "needs", "regions", "about"):
+        table.add_column(title)
+    for row in rows:
+        needs = ", ".join(row["needs"]) or "captions only"
+        table.add_row(row["name"], needs, "yes" if row["labels_regions"] else "", row["about"])
+    Console().print(table)
