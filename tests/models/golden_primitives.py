@@ -8,6 +8,7 @@ import numpy as np
 
 from topicture.annotations.metrics import rank
 from topicture.models import expfam
+from topicture.models.lap import simplex_step
 
 
 def run(case: Any) -> dict[str, Any]:
@@ -58,9 +59,13 @@ def labels(inputs, config):
     return {"label_chord": expfam.label_chord(y, w)}
 
 
+def simplex(inputs, config):
+    return {"simplex": simplex_step(inputs["s_c"], inputs["s_a"])}
+
+
 def ranking(inputs, config):
     return {"rank": rank(inputs["r_score"])}
 
 
 # Each maps (inputs, config) to some of the case's outputs.
-PARTS = [gaussian, dirichlet, gamma, labels, ranking]
+PARTS = [gaussian, dirichlet, gamma, labels, simplex, ranking]

@@ -1,0 +1,165 @@
+"""Which images are alike: pairs that share terms, and nearest neighbours by cosine. Never an N x N array.
+
+Rows are compared with columns (the same images for a graph, training images for the links of new ones) by sparse
+products of a few rows at a time, which walk the inverted lists of the terms; dense descriptors go through faiss. All
+functions give a (rows, columns) CSR matrix with one stored entry an edge.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["nearest", "shared_terms", "squared_distances"]
+
+# Entries of one block of a sparse product: 12 bytes each, so about 50 MB.
+_BLOCK_ENTRIES = 4_000_000
+# Neighbours whose cosines agree to so many decimals are tied, and the lower index wins (MODELS.md 2.7).
+_DECIMALS = 12
+
+
+def shared_terms(rows: sparse.csr_array, columns: sparse.csr_array, at_least: float) -> sparse.csr_array:
+    """Ones where a row and a column have at least so many distinct terms in common.
+
+    A threshold of 0 connects everything and needs the memory for that; inf connects nothing.
+    """
+    if at_least <= 0:
+        return sparse.csr_array(np.ones((rows.shape[0], columns.shape[0])))
+    rows, columns = _presence(rows), _presence(columns)
+
+    def enough(block: sparse.csr_array) -> sparse.csr_array:
+        block.data = (block.data >= at_least).astype(np.float64)
+        block.eliminate_zeros()
+        return block
+
+    if not np.isfinite(at_least):
+        return sparse.csr_array((rows.shape[0], columns.shape[0]))
+    return _stack([enough(block) for _, block in _products(rows, columns)], columns.shape[0])
+
+
+def nearest(
+    rows: sparse.csr_array | np.ndarray,
+    columns: sparse.csr_array | np.ndarray,
+    k: int,
+    *,
+    same: bool = False,
+) -> sparse.csr_array:
+    """The cosine between every row and its k nearest columns; `same`: row i is column i, and not its own neighbour.
+
+    Only columns with a positive cosine are neighbours, so a row may have fewer. Ties go to the lower index.
+    """
+    if isinstance(rows, np.ndarray):
+        return _nearest_dense(_unit(rows), _unit(np.asarray(columns)), k, same)
+    select = _top(k)
+    blocks = []
+    for start, block in _products(_unit(rows), _unit(columns)):
+        if same:
+            own = block.indices == np.repeat(np.arange(start, start + block.shape[0]), np.diff(block.indptr))
+            block.data[own] = 0
+        blocks.append(select(block))
+    return _stack(blocks, columns.shape[0])
+
+
+def squared_distances(
+    edges: sparse.csr_array,
+    rows: sparse.csr_array | np.ndarray,
+    columns: sparse.csr_array | np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """|x_i - y_j|^2 and x_i . y_j of every stored edge (i, j), each (n_edges,)."""
+    i, j = np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr)), edges.indices
+    dots = np.empty(len(j))
+    step = 200_000
+    for start in range(0, len(j), step):
+        here = slice(start, start + step)
+        dots[here] = _row_sums(rows[i[here]] * columns[j[here]])
+    norms = _row_sums(rows * rows)[i] + _row_sums(columns * columns)[j]
+    # Rounding may leave a tiny negative distance between equal rows.
+    return np.maximum(norms - 2 * dots, 0), dots
+
+
+# --- Blocks --------------------------------------------------------------------------------------------------------
+
+
+def _products(rows: sparse.csr_array, columns: sparse.csr_array) -> Iterator[tuple[int, sparse.csr_array]]:
+    """Yield (first row, block of rows @ columns.T) with at most about _BLOCK_ENTRIES entries a block."""
+    transposed = columns.T.tocsr()
+    list_lengths = np.diff(transposed.indptr)
+    # No row of the product has more entries than its terms' inverted lists together.
+    cost = np.minimum(_presence(rows) @ list_lengths.astype(np.float64), columns.shape[0])
+    block_of = (np.cumsum(cost) // _BLOCK_ENTRIES).astype(np.int64)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [rows.shape[0]]])
+    for start, end in pairwise(starts):
+        if end > start:
+            block = sparse.csr_array(rows[start:end] @ transposed)
+            block.sort_indices()
+            yield int(start), block
+
+
+def _top(k: int) -> Callable[[sparse.csr_array], sparse.csr_array]:
+    """A function that keeps the k largest positive entries of every row of a block with sorted indices."""
+
+    def select(block: sparse.csr_array) -> sparse.csr_array:
+        values = np.round(block.data, _DECIMALS)
+        keep = values > 0
+        for start, end in pairwise(block.indptr):
+            if end - start > k:
+                row = values[start:end]
+                least = np.partition(row, -k)[-k]
+                above = row > least
+                tied = np.flatnonzero(row == least)[: k - int(above.sum())]
+                above[tied] = True
+                keep[start:end] &= above
+        block.data = np.where(keep, values, 0)
+        block.eliminate_zeros()
+        return block
+
+    return select
+
+
+def _nearest_dense(rows: np.ndarray, columns: np.ndarray, k: int, same: bool) -> sparse.csr_array:
+    """Brute force in faiss, which keeps only the best of each block."""
+    import faiss  # heavy, and only needed for descriptors
+
+    n, n_columns = len(rows), len(columns)
+    k = min(k + same, n_columns)
+    if n == 0 or k == 0:
+        return sparse.csr_array((n, n_columns))
+    cosines, found = faiss.knn(
+        rows.astype(np.float32), columns.astype(np.float32), k, metric=faiss.METRIC_INNER_PRODUCT
+    )
+    keep = (found >= 0) & (cosines > 1e-6)
+    if same:
+        keep &= found != np.arange(n)[:, None]
+        # The image itself may be missing among ties with itself: then the last of k + 1 neighbours goes.
+        keep[keep.sum(axis=1) == k, -1] = False
+    i = np.repeat(np.arange(n), keep.sum(axis=1))
+    edges = sparse.csr_array((cosines[keep].astype(np.float64), (i, found[keep])), shape=(n, n_columns))
+    edges.sort_indices()
+    return edges
+
+
+def _presence(counts: sparse.csr_array) -> sparse.csr_array:
+    presence = sparse.csr_array(counts, dtype=np.float64, copy=True)
+    presence.data = (presence.data > 0).astype(np.float64)
+    presence.eliminate_zeros()
+    return presence
+
+
+def _unit(rows):
+    """Rows of Euclidean length 1; a zero row stays zero."""
+    lengths = np.sqrt(_row_sums(rows * rows))
+    scale = 1 / np.where(lengths > 0, lengths, 1)
+    if isinstance(rows, np.ndarray):
+        return rows * scale[:, None]
+    return sparse.csr_array(sparse.diags_array(scale) @ rows)
+
+
+def _row_sums(rows) -> np.ndarray:
+    return np.asarray(rows.sum(axis=1), np.float64).ravel()
+
+
+def _stack(blocks: list[sparse.csr_array], n_columns: int) -> sparse.csr_array:
+    if not blocks:
+        return sparse.csr_array((0, n_columns))
+    return sparse.csr_array(sparse.vstack(blocks, format="csr"))
