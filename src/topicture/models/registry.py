@@ -14,6 +14,8 @@ __all__ = ["annotator_class", "load_annotator", "make_annotator", "model_names"]
 _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "empirical": ("empirical", "Empirical", {}),
     "mix-unigram": ("mix_unigram", "MixUnigram", {}),
+    "lsa": ("lsa", "LSA", {}),
+    "nlsa": ("nlsa", "NLSA", {}),
 }
 
 
