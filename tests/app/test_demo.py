@@ -1,0 +1,53 @@
+"""The demonstration as a function: deterministic, honest about its measures, safe in its page."""
+
+import numpy as np
+import pytest
+
+from topicture.annotations.predict import Suggestion
+from topicture.app.demo import DEMO_MODELS, DemoReport, Example, Score, run_demo, write_page
+from topicture.errors import TopictureError
+
+pytestmark = pytest.mark.xdist_group("demo")
+
+
+@pytest.fixture(scope="module")
+def report():
+    stages = []
+    result = run_demo(60, workers=1, models=DEMO_MODELS[:1], report=lambda *progress: stages.append(progress))
+    return result, stages
+
+
+def test_counts_and_stages(report):
+    result, stages = report
+    assert (result.n_images, result.n_tagged) == (60, 15)
+    assert ("Rendering photos", 60, 60) in stages
+    assert ("Looking at photos", 60, 60) in stages
+
+
+def test_same_seed_same_numbers(report):
+    again = run_demo(60, workers=1, models=DEMO_MODELS[:1])
+    assert [s.measures for s in again.scores] == [s.measures for s in report[0].scores]
+    assert again.examples == report[0].examples
+
+
+def test_examples_are_untagged_photos_with_ranked_words(report):
+    for example in report[0].examples:
+        probabilities = [s.probability for s in example.suggestions]
+        assert len(probabilities) == 5
+        assert np.all(np.diff(probabilities) <= 0)
+        assert 0 <= example.n_right <= 5
+
+
+def test_fraction_outside_0_to_1_is_refused():
+    with pytest.raises(TopictureError, match="between 0 and 1"):
+        run_demo(60, tagged_fraction=1.5)
+
+
+def test_page_shows_hostile_words_as_text(tmp_path):
+    evil = "<img src=x onerror=alert(1)>"
+    example = Example(evil, (evil,), (Suggestion(evil, 0.5),), "data:image/jpeg;base64,AAAA")
+    measures = dict.fromkeys(("accuracy", "complete_length", "f1", "normalised_score", "perplexity"), 0.5)
+    report = DemoReport(60, 15, 54, 0, 1.0, (Score(evil, 1.0, "", measures),), evil, (example,))
+    page = write_page(report, tmp_path).read_text(encoding="utf-8")
+    assert "<img src=x" not in page
+    assert "&lt;img src=x" in page
