@@ -8,6 +8,7 @@ the corpus.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +73,10 @@ class Batches:
     ----------
     views : names of the corpus fields that the model reads
     block_images : from the padded sizes of a group, how many images one scan step should hold
-    chunk_images : at most so many images are padded and worked on at once
+    chunk_images, chunk_bytes : at most so many images, and so much memory, are padded and worked on at once
+    max_shapes : at most so many padded shapes
+    keep_bytes : padded chunks are kept if all of them together take no more
+    multiple : the number of blocks of a chunk is a multiple of this (the number of devices)
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Batches:
         dtype: Any = np.float64,
         block_images: Callable[[Sizes], int] = lambda sizes: 64,
         chunk_images: int = 8192,
+        chunk_bytes: int = 1 << 28,
         max_shapes: int = 4,
         keep_bytes: int = 1 << 29,
         multiple: int = 1,
@@ -93,8 +98,15 @@ class Batches:
             if getattr(corpus, view) is None:
                 raise CorpusError(missing_view(view))
         self.corpus, self.views, self.dtype = corpus, tuple(views), np.dtype(dtype)
-        self._plans = _plan(_sizes(corpus, views), block_images, chunk_images, max_shapes, multiple)
-        self._keep = sum(self._bytes(plan) for plan in self._plans) <= keep_bytes
+        self._plans = _plan(
+            _sizes(corpus, views),
+            block_images,
+            lambda sizes: min(chunk_images, chunk_bytes // max(1, self._bytes(sizes))),
+            max_shapes,
+            multiple,
+        )
+        total = sum(plan.n_blocks * plan.block * self._bytes(plan.sizes) for plan in self._plans)
+        self._keep = total <= keep_bytes
         self._kept: dict[int, Chunk] = {}
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -122,8 +134,9 @@ class Batches:
 
     # --- Padding -----------------------------------------------------------------------------------------
 
-    def _bytes(self, plan: _Plan) -> int:
-        n, (words, visual, regions, bag) = plan.n_blocks * plan.block, plan.sizes
+    def _bytes(self, sizes: Sizes) -> int:
+        """Memory of one padded image."""
+        words, visual, regions, bag = sizes
         token = 4 + self.dtype.itemsize
         total = 0
         if "captions" in self.views:
@@ -136,7 +149,7 @@ class Batches:
             total += regions * bag * token
         if "descriptor" in self.views:
             total += self.corpus.descriptor.shape[1] * self.dtype.itemsize  # type: ignore[union-attr]
-        return n * total
+        return total
 
     def _pad(self, plan: _Plan) -> Image:
         corpus, dtype, rows = self.corpus, self.dtype, plan.rows
@@ -161,25 +174,16 @@ class Batches:
             n_regions = corpus.n_regions[rows]
             source = ranges(corpus.region_offsets[rows], n_regions)
             target = ranges(np.arange(len(rows)) * plan.sizes.regions, n_regions)
+            by_image = (n_padded, plan.sizes.regions)
             region_mask = np.zeros(n_padded * plan.sizes.regions, dtype)
             region_mask[target] = 1
-            region_mask = shaped(region_mask.reshape(n_padded, -1))
+            region_mask = shaped(region_mask.reshape(by_image))
             if "regions" in self.views:
-                regions = np.zeros((n_padded * plan.sizes.regions, corpus.n_features or 0), dtype)
-                regions[target] = corpus.regions[source]  # type: ignore[index]
-                regions = shaped(regions.reshape(n_padded, plan.sizes.regions, -1))
+                features = np.asarray(corpus.regions[source], dtype)  # type: ignore[index]
+                regions = shaped(_spread(features, target, by_image))
             if "region_words" in self.views:
-                ids, counts = _pad_tokens(corpus.region_words, source, len(source), plan.sizes.bag, dtype)  # type: ignore[arg-type]
-                bags = Tokens(
-                    *(
-                        shaped(
-                            _spread(part, target, n_padded * plan.sizes.regions).reshape(
-                                n_padded, plan.sizes.regions, -1
-                            )
-                        )
-                        for part in (ids, counts)
-                    )
-                )
+                bag = _pad_tokens(corpus.region_words, source, len(source), plan.sizes.bag, dtype)  # type: ignore[arg-type]
+                bags = Tokens(*(shaped(_spread(part, target, by_image)) for part in bag))
         if "descriptor" in self.views:
             descriptor = np.zeros((n_padded, corpus.descriptor.shape[1]), dtype)  # type: ignore[union-attr]
             descriptor[: len(rows)] = corpus.descriptor[rows]  # type: ignore[index]
@@ -212,10 +216,12 @@ def _pad_tokens(
     return Tokens(ids.reshape(n_padded, width), counts.reshape(n_padded, width))
 
 
-def _spread(rows: np.ndarray, target: np.ndarray, n_rows: int) -> np.ndarray:
-    out = np.zeros((n_rows, rows.shape[1]), rows.dtype)
+def _spread(rows: np.ndarray, target: np.ndarray, by_image: tuple[int, int]) -> np.ndarray:
+    """Rows (R, .) at their places among all padded regions, (images, regions, .)."""
+    n_padded, n_regions = by_image
+    out = np.zeros((n_padded * n_regions, rows.shape[1]), rows.dtype)
     out[target] = rows
-    return out
+    return out.reshape(n_padded, n_regions, rows.shape[1])
 
 
 # --- Which images go together ------------------------------------------------------------------------------
@@ -243,45 +249,73 @@ def _sizes(corpus: Corpus, views: Sequence[str]) -> np.ndarray:
 def _plan(
     sizes: np.ndarray,
     block_images: Callable[[Sizes], int],
-    chunk_images: int,
+    chunk_images: Callable[[Sizes], int],
     max_shapes: int,
     multiple: int,
 ) -> list[_Plan]:
-    cost = sizes[:, 0] + sizes[:, 1] + sizes[:, 2] * np.maximum(1, sizes[:, 3])
-    order = np.argsort(cost, kind="stable")
     plans = []
-    for rows in _cut(order, cost, max_shapes):
+    for rows in _cut(sizes, max_shapes):
         padded = Sizes(*(_round_up(int(n)) for n in sizes[rows].max(axis=0)))
-        block = max(1, min(block_images(padded), _round_up(len(rows)), chunk_images))
-        per_chunk = max(block * multiple, chunk_images // (block * multiple) * (block * multiple))
-        # All chunks of a group share one shape, except that a group smaller than a chunk gets a smaller one.
-        n_blocks = min(per_chunk, -(-len(rows) // (block * multiple)) * (block * multiple)) // block
-        n_blocks = -(-_round_up(n_blocks) // multiple) * multiple
+        at_most = max(multiple, chunk_images(padded))
+        # All chunks of a group share one shape, so the images are dealt out evenly.
+        n_chunks = -(-len(rows) // at_most)
+        per_device = _round_up(-(-len(rows) // (n_chunks * multiple)))
+        block = max(1, min(block_images(padded), per_device, at_most // multiple))
+        n_blocks = multiple * min(-(-per_device // block), at_most // (block * multiple))
         for start in range(0, len(rows), n_blocks * block):
             plans.append(_Plan(rows[start : start + n_blocks * block], padded, n_blocks, block))
     return plans
 
 
-def _cut(order: np.ndarray, cost: np.ndarray, max_shapes: int) -> list[np.ndarray]:
-    """Cut the images, sorted by cost, where that saves padding: only sizes that differ clearly get their own group."""
+def _cut(sizes: np.ndarray, max_shapes: int) -> list[np.ndarray]:
+    """The images in at most `max_shapes` groups of similar size, cut where that saves most padding.
+
+    Every group costs a compilation, so the fewest groups are taken that come within a tenth of the least volume.
+    """
+    cost = _volume(sizes)
+    order = np.argsort(cost, kind="stable")
     if len(order) < 64:
         return [order]
-    quantiles = [cost[order[(len(order) - 1) * (i + 1) // max_shapes]] for i in range(max_shapes)]
-    groups, start = [], 0
-    for i, top in enumerate(quantiles):
-        last = i == max_shapes - 1
-        if not last and _round_up(int(quantiles[i + 1])) == _round_up(int(top)):
-            continue
-        end = len(order) if last else int(np.searchsorted(cost[order], top, side="right"))
-        if end > start:
-            groups.append(order[start:end])
-            start = end
-    return groups
+    # Cuts are considered where the rounded size changes, at a few dozen places.
+    distinct, first = np.unique(cost[order], return_index=True)
+    starts = first[np.unique([_round_up(int(c)) for c in distinct], return_index=True)[1]]
+    largest = np.vectorize(_round_up)(np.maximum.reduceat(sizes[order], starts, axis=0))
+    ends = np.append(starts[1:], len(order))
+    # best[g][j]: least padded volume of all images before start j in g groups, and where the last group begins.
+    best: list[dict[int, tuple[float, int]]] = [{0: (0.0, 0)}]
+    for _ in range(min(max_shapes, len(starts))):
+        best.append(
+            {
+                j + 1: min(
+                    (before + _volume(largest[i : j + 1].max(axis=0)) * (ends[j] - starts[i]), i)
+                    for i, (before, _) in best[-1].items()
+                    if i <= j
+                )
+                for j in range(len(best) - 1, len(starts))
+            }
+        )
+    totals = [table[len(starts)][0] for table in best[1:]]
+    n_groups = 1 + next(g for g, total in enumerate(totals) if total <= 1.1 * min(totals))
+    cuts, j = [len(order)], len(starts)
+    for table in best[n_groups:0:-1]:
+        j = table[j][1]
+        cuts.append(int(starts[j]))
+    return [order[start:end] for end, start in pairwise(cuts)][::-1]
+
+
+def _volume(sizes: np.ndarray) -> Any:
+    """Numbers stored for images of the given sizes (..., 4)."""
+    words, visual, regions, bag = np.moveaxis(sizes, -1, 0)
+    return words + visual + regions * np.maximum(1, bag)
 
 
 def _round_up(n: int) -> int:
-    """The next of 0, 4, 8, 12, 16, 24, 32, 48, 64, ...: few shapes, and little padding where it costs."""
+    """The next of 0, 4, 8, 12, 16, 24, 32, 48, 64, 80, 96, ...: 2 steps an octave to 64, 4 to 512, then 8.
+
+    Few shapes while a compilation costs more than a pass, little padding where it is the other way round.
+    """
     if n <= 8:
         return -(-n // 4) * 4
     power = 1 << (n - 1).bit_length()
-    return power * 3 // 4 if n <= power * 3 // 4 else power
+    step = power // (4 if n <= 64 else 8 if n <= 512 else 16)
+    return -(-n // step) * step

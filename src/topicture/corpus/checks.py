@@ -15,11 +15,13 @@ __all__ = [
     "canonical",
     "check_compatible",
     "check_corpus",
+    "check_offsets",
     "check_same_regions",
     "counts",
     "freeze",
     "number_of_images",
     "part_sizes",
+    "positions",
     "ranges",
     "reals",
     "same",
@@ -35,11 +37,14 @@ def counts(values: Any, field: str) -> sparse.csr_array | None:
     if values is None:
         return None
     if not sparse.issparse(values):
-        values = np.asarray(values)
-        if values.dtype.kind not in "biuf":
-            raise CorpusError(f"{field}: expected numbers, got {values.dtype}")
-        if values.ndim != 2:
-            raise CorpusError(f"{field}: expected a matrix of counts, got {values.ndim} dimensions")
+        try:
+            values = np.asarray(values)
+        except ValueError as error:  # rows of different lengths
+            raise CorpusError(f"{field}: expected a matrix of counts ({error})") from None
+    if values.dtype.kind not in "biuf":
+        raise CorpusError(f"{field}: expected numbers, got {values.dtype}")
+    if values.ndim != 2:
+        raise CorpusError(f"{field}: expected a matrix of counts, got {values.ndim} dimensions")
     return canonical(sparse.csr_array(values, dtype=np.float64, copy=True))
 
 
@@ -74,32 +79,44 @@ def stack_regions(parts: Any, field: str) -> tuple[Any, np.ndarray]:
     parts = list(parts)
     if not parts:
         raise CorpusError(f"{field}: the corpus holds no image")
-    matrices = []
-    widths = {m.shape[1] for p in parts if np.ndim(m := _two_dimensional(p)) == 2 and m.shape[0] > 0}
+    matrices = [_two_dimensional(part, f"{field}: image number {i}") for i, part in enumerate(parts)]
+    widths = {m.shape[1] for m in matrices if m.shape[0] > 0}
     if len(widths) > 1:
         raise CorpusError(f"{field}: images have different numbers of columns: {sorted(widths)}")
-    width = widths.pop() if widths else max(_two_dimensional(p).shape[1] for p in parts)
-    for part in parts:
-        matrix = _two_dimensional(part)
-        matrices.append(matrix if matrix.shape[0] else np.zeros((0, width)))
+    width = widths.pop() if widths else max(m.shape[1] for m in matrices)
+    matrices = [m if m.shape[0] else np.zeros((0, width)) for m in matrices]
     offsets = np.concatenate([[0], np.cumsum([m.shape[0] for m in matrices])]).astype(np.int64)
     if any(sparse.issparse(m) for m in matrices):
         return sparse.csr_array(sparse.vstack([sparse.csr_array(m) for m in matrices])), offsets
     return np.concatenate(matrices), offsets
 
 
-def _two_dimensional(part: Any) -> Any:
-    if sparse.issparse(part):
-        return part
-    part = np.asarray(part, dtype=np.float64)
-    return part.reshape(0, 0) if part.size == 0 and part.ndim < 2 else np.atleast_2d(part)
+def _two_dimensional(part: Any, where: str) -> Any:
+    """The regions of one image, (N, .); a single row is one region, an empty list none."""
+    if not sparse.issparse(part):
+        try:
+            part = np.asarray(part, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise CorpusError(f"{where}: expected a matrix of numbers ({error})") from None
+        part = part.reshape(0, 0) if part.size == 0 and part.ndim < 2 else np.atleast_2d(part)
+    if part.ndim != 2:
+        raise CorpusError(f"{where}: expected a matrix, got {part.ndim} dimensions")
+    return part
+
+
+def positions(values: Any, field: str) -> np.ndarray | None:
+    """A row of whole numbers, as int64 (a copy)."""
+    if values is None:
+        return None
+    given = np.asarray(values)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) == 0:
+        raise CorpusError(f"{field}: expected a row of whole numbers, got {given.dtype} {given.shape}")
+    return given.astype(np.int64)
 
 
 def sum_by_image(region_words: sparse.csr_array, offsets: np.ndarray) -> sparse.csr_array:
     """Bags per image, (D, U): the sum of the bags of its regions."""
     n_images, n_rows = len(offsets) - 1, region_words.shape[0]
-    if offsets[-1] != n_rows:
-        raise CorpusError(f"region_words: {n_rows} rows, but region_offsets end at {offsets[-1]}")
     image = np.repeat(np.arange(n_images), np.diff(offsets))
     members = sparse.csr_array((np.ones(n_rows), (image, np.arange(n_rows))), shape=(n_images, n_rows))
     return canonical(members @ region_words)
@@ -133,7 +150,7 @@ def part_sizes(parts: Sequence[float] | Sequence[int], n_images: int) -> list[in
     """Numbers of images from fractions (rounded so that they never exceed the corpus) or numbers."""
     given = np.asarray(parts)
     if given.dtype.kind == "f":
-        if np.any(given < 0) or given.sum() > 1 + 1e-9:
+        if not (np.all(given >= 0) and given.sum() <= 1 + 1e-9):  # also refuses NaN
             raise CorpusError(f"split: fractions must be at least 0 and sum to at most 1, got {list(parts)}")
         bounds = np.rint(np.concatenate([[0], np.cumsum(given)]) * n_images).astype(int)
         sizes = np.diff(np.minimum(bounds, n_images))
@@ -174,6 +191,8 @@ def check_corpus(corpus: "Corpus") -> None:
     n_images = len(corpus.image_ids)
     if n_images == 0:
         raise CorpusError("corpus: it holds no image")
+    if corpus.image_ids.ndim != 1:
+        raise CorpusError(f"image_ids: expected one id an image, got {corpus.image_ids.ndim} dimensions")
     _check_ids(corpus.image_ids)
     for field in ("captions", "visual_words", "descriptor"):
         values = getattr(corpus, field)
@@ -183,11 +202,12 @@ def check_corpus(corpus: "Corpus") -> None:
         raise CorpusError(
             f"captions: {corpus.captions.shape[1]} columns for a vocabulary of {len(corpus.vocabulary)} words"
         )
-    _check_regions(corpus, n_images)
+    _check_regions(corpus)
     image_of_row = np.repeat(np.arange(n_images), corpus.n_regions)
     _check_counts(corpus.captions, "captions", corpus.image_ids, columns=corpus.vocabulary.words)
-    _check_counts(corpus.visual_words, "visual_words", corpus.image_ids)
+    # Before visual_words, which may be their sum: the error should name the region.
     _check_counts(corpus.region_words, "region_words", corpus.image_ids, image_of_row)
+    _check_counts(corpus.visual_words, "visual_words", corpus.image_ids)
     _check_finite(corpus.descriptor, "descriptor", corpus.image_ids)
     _check_finite(corpus.regions, "regions", corpus.image_ids, image_of_row)
 
@@ -195,29 +215,33 @@ def check_corpus(corpus: "Corpus") -> None:
 def _check_ids(image_ids: np.ndarray) -> None:
     values, times = np.unique(image_ids, return_counts=True)
     if np.any(times > 1):
-        raise CorpusError(f"image_ids: {str(values[times > 1][0])!r} occurs {times.max()} times")
+        first = int(np.argmax(times > 1))
+        raise CorpusError(f"image_ids: {str(values[first])!r} occurs {times[first]} times")
 
 
-def _check_regions(corpus: "Corpus", n_images: int) -> None:
-    offsets = corpus.region_offsets
-    for field in ("regions", "region_words"):
-        rows = getattr(corpus, field)
-        if rows is None:
-            continue
-        if offsets is None:
+def _check_regions(corpus: "Corpus") -> None:
+    views = {field: getattr(corpus, field) for field in ("regions", "region_words")}
+    if corpus.region_offsets is not None:
+        check_offsets(corpus.region_offsets, corpus.image_ids, views)
+    for field, rows in views.items():
+        if rows is not None and corpus.region_offsets is None:
             raise CorpusError(f"{field}: region_offsets are missing")
-        if len(offsets) == n_images + 1 and offsets[-1] != rows.shape[0]:
-            raise CorpusError(f"{field}: {rows.shape[0]} rows, but region_offsets end at {offsets[-1]}")
-    if offsets is None:
-        return
+
+
+def check_offsets(offsets: np.ndarray, image_ids: np.ndarray, views: dict[str, Any]) -> None:
+    """One range of rows an image, together all rows of every view (a view may be None)."""
+    n_images = len(image_ids)
     if offsets.shape != (n_images + 1,):
         raise CorpusError(
             f"region_offsets: {len(offsets)} positions for {n_images} images (expected {n_images + 1})"
         )
     falls = np.flatnonzero(np.diff(offsets) < 0)
     if offsets[0] != 0 or falls.size:
-        where = f"image {corpus.image_ids[falls[0]]!s}" if falls.size else "the first image"
+        where = f"image {str(image_ids[falls[0]])!r}" if falls.size else "the first image"
         raise CorpusError(f"region_offsets: positions must start at 0 and never fall; wrong at {where}")
+    for field, rows in views.items():
+        if rows is not None and offsets[-1] != rows.shape[0]:
+            raise CorpusError(f"{field}: {rows.shape[0]} rows, but region_offsets end at {offsets[-1]}")
 
 
 def _check_counts(
@@ -247,7 +271,9 @@ def _check_finite(
     # Block by block, so that a memory-mapped matrix is never held whole.
     for start in range(0, matrix.shape[0], 65536):
         block = np.asarray(matrix[start : start + 65536])
-        if np.isfinite(block.sum()) or np.isfinite(block).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = block.sum()
+        if np.isfinite(total) or np.isfinite(block).all():
             continue
         row, column = np.argwhere(~np.isfinite(block))[0]
         name = _name(image_ids, start + int(row), image_of_row)
@@ -285,6 +311,8 @@ def check_compatible(first: "Corpus", other: "Corpus", who: str) -> None:
         raise CorpusError(
             f"{who}: its vocabulary differs ({len(other.vocabulary)} words, not {len(first.vocabulary)})"
         )
+    if (first.region_offsets is None) != (other.region_offsets is None):
+        raise CorpusError(f"{who}: only one of the two has regions")
     for field in ("regions", "region_words", "visual_words", "descriptor"):
         a, b = getattr(first, field), getattr(other, field)
         if (a is None) != (b is None):

@@ -80,9 +80,8 @@ class Corpus:
                 checks.check_same_regions(region_offsets, word_offsets, image_ids)
         elif region_words is not None and region_offsets is None:
             region_words, region_offsets = checks.stack_regions(region_words, "region_words")
-        if region_offsets is not None:
-            region_offsets = np.asarray(region_offsets, np.int64)
 
+        region_offsets = checks.positions(region_offsets, "region_offsets")
         region_words = checks.counts(region_words, "region_words")
         visual_words = checks.counts(visual_words, "visual_words")
         captions = checks.counts(captions, "captions")
@@ -98,10 +97,12 @@ class Corpus:
             vocabulary = [f"word{i}" for i in range(captions.shape[1])]
         if image_ids is None:
             image_ids = [f"image{i:06d}" for i in range(n_images)]
+        ids = np.array(image_ids, dtype=np.str_)
         if visual_words is None and region_words is not None and region_offsets is not None:
+            checks.check_offsets(region_offsets, ids, {"region_words": region_words})
             visual_words = checks.sum_by_image(region_words, region_offsets)
         return cls(
-            image_ids=np.array(image_ids, dtype=np.str_),
+            image_ids=ids,
             vocabulary=vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary),
             captions=captions,
             regions=regions,

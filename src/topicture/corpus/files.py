@@ -26,9 +26,11 @@ SPARSE = ("captions", "region_words", "visual_words")
 def save(corpus: "Corpus", folder: Path) -> None:
     folder = folder.absolute()
     folder.parent.mkdir(parents=True, exist_ok=True)
+    if folder.exists() and not folder.is_dir():
+        raise CorpusError(f"{folder}: a file; a corpus needs a folder")
     if folder.exists() and not (folder / "corpus.json").exists() and any(folder.iterdir()):
         raise CorpusError(f"{folder}: the folder holds other files; a corpus needs one of its own")
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    staging = Path(tempfile.mkdtemp(prefix=".corpus.", dir=folder.parent))
     try:
         _write(corpus, staging)
         _replace(staging, folder)
@@ -66,51 +68,78 @@ def _replace(staging: Path, folder: Path) -> None:
     if not folder.exists():
         os.rename(staging, folder)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+    old = Path(tempfile.mkdtemp(prefix=".corpus.old.", dir=folder.parent))
     os.rename(folder, old / "corpus")
-    os.rename(staging, folder)
-    shutil.rmtree(old)
+    try:
+        os.rename(staging, folder)
+    except BaseException:
+        os.rename(old / "corpus", folder)
+        raise
+    finally:
+        shutil.rmtree(old)
 
 
 def load(folder: Path, *, mmap: bool) -> dict[str, Any]:
     """The fields of the corpus."""
-    try:
-        header = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataNotFound(f"{folder}: no corpus there (corpus.json is missing)") from None
-    except (ValueError, OSError) as error:
-        raise CorpusError(f"{folder / 'corpus.json'}: can't be read ({error})") from None
-    if not isinstance(header, dict) or header.get("topicture_corpus") != FORMAT:
-        raise CorpusError(f"{folder / 'corpus.json'}: not a corpus of format {FORMAT}")
-    try:
-        fields: dict[str, Any] = {
-            "image_ids": np.array(header["image_ids"], dtype=np.str_),
-            "vocabulary": Vocabulary(header["vocabulary"]),
-        }
-        for name in header["dense"]:
-            if name not in DENSE:
-                raise CorpusError(f"{folder / 'corpus.json'}: unknown view {name!r}")
-            fields[name] = _read(folder / f"{name}.npy", mmap)
-        for name, shape in header["sparse"].items():
-            if name not in SPARSE:
-                raise CorpusError(f"{folder / 'corpus.json'}: unknown view {name!r}")
-            parts = tuple(
-                _read(folder / f"{name}.{part}.npy", mmap) for part in ("data", "indices", "indptr")
-            )
-            fields[name] = _sparse(parts, tuple(shape), folder / name)
-    except (KeyError, TypeError) as error:
-        raise CorpusError(f"{folder / 'corpus.json'}: incomplete header ({error})") from None
+    header = _header(folder)
+    fields: dict[str, Any] = {
+        "image_ids": np.array(header["image_ids"], dtype=np.str_),
+        "vocabulary": Vocabulary(header["vocabulary"]),
+    }
+    for name in header["dense"]:
+        fields[name] = _read(folder / f"{name}.npy", mmap)
+        dtype, ndim = (np.int64, 1) if name == "region_offsets" else (np.float64, 2)
+        if fields[name].dtype != dtype or fields[name].ndim != ndim:
+            raise CorpusError(f"{folder / name}.npy: not the array that a corpus stores")
+    for name, shape in header["sparse"].items():
+        parts = tuple(_read(folder / f"{name}.{part}.npy", mmap) for part in ("data", "indices", "indptr"))
+        fields[name] = _sparse(parts, tuple(shape), folder / name)
     return fields
 
 
-def _read(path: Path, mmap: bool) -> np.ndarray:
+def _header(folder: Path) -> dict[str, Any]:
+    """What corpus.json says, every entry of the kind that `save` writes."""
+    path = folder / "corpus.json"
     try:
-        array = np.load(
-            path, mmap_mode="r" if mmap and path.stat().st_size > 4096 else None, allow_pickle=False
-        )
+        header = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataNotFound(f"{folder}: no corpus there (corpus.json is missing)") from None
+    except (ValueError, OSError, RecursionError) as error:
+        raise CorpusError(f"{path}: can't be read ({error})") from None
+    if not isinstance(header, dict) or header.get("topicture_corpus") != FORMAT:
+        raise CorpusError(f"{path}: not a corpus of format {FORMAT}")
+    for entry in ("image_ids", "vocabulary", "dense"):
+        if not _is_list_of(header.get(entry), str):
+            raise CorpusError(f"{path}: {entry!r} is not a list of strings")
+    shapes = header.get("sparse")
+    if not isinstance(shapes, dict) or not all(_is_shape(shape) for shape in shapes.values()):
+        raise CorpusError(f"{path}: 'sparse' does not give two sizes for every matrix")
+    if unknown := set(header["dense"]) - set(DENSE) | set(shapes) - set(SPARSE):
+        raise CorpusError(f"{path}: unknown view {min(unknown)!r}")
+    if "captions" not in shapes:
+        raise CorpusError(f"{path}: the captions are missing")
+    return header
+
+
+def _is_list_of(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(type(item) is kind for item in value)
+
+
+def _is_shape(value: Any) -> bool:
+    return _is_list_of(value, int) and len(value) == 2 and all(0 <= n < 2**62 for n in value)
+
+
+def _read(path: Path, mmap: bool) -> np.ndarray:
+    """One .npy file. Not np.load, which takes archives too and leaves a damaged one open."""
+    try:
+        if mmap and path.stat().st_size > 4096:
+            array: np.ndarray = np.lib.format.open_memmap(path, mode="r")
+        else:
+            with open(path, "rb") as file:
+                array = np.lib.format.read_array(file, allow_pickle=False)
     except FileNotFoundError:
         raise CorpusError(f"{path}: the file is missing") from None
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
         raise CorpusError(f"{path}: can't be read ({error})") from None
     if array.dtype.kind not in "fiu":
         raise CorpusError(f"{path}: holds {array.dtype}, not numbers")
@@ -123,4 +152,7 @@ def _sparse(parts: tuple[np.ndarray, ...], shape: tuple[int, ...], path: Path) -
         matrix.check_format(full_check=True)
     except ValueError as error:
         raise CorpusError(f"{path}: not a valid sparse matrix ({error})") from None
+    whole = all(part.dtype.kind in "iu" for part in parts[1:])
+    if matrix.dtype != np.float64 or not whole or not matrix.has_canonical_format:
+        raise CorpusError(f"{path}: not the sparse matrix that a corpus stores")
     return matrix

@@ -12,6 +12,8 @@ class Vocabulary:
     """An immutable, ordered set of distinct words; a word's id is its position."""
 
     def __init__(self, words: Iterable[str]):
+        if isinstance(words, str):
+            raise CorpusError(f"vocabulary: expected a list of words, got the one string {words!r}")
         self._words = tuple(str(word) for word in words)
         if not self._words:
             raise CorpusError("vocabulary: it holds no word; at least one is needed")

@@ -98,6 +98,9 @@ class Outer:
     weights: Any  # (..., n)
     row: Any  # (..., K)
     size: int = field(metadata={"static": True})
+    # Where a row holds only some columns of the table: which, (..., K), distinct, and how many there are in all.
+    columns: Any = None
+    n_columns: int = field(default=0, metadata={"static": True})
 
 
 class Results(Enum):
@@ -303,7 +306,11 @@ def map_images(
 
 def unstack(values: Any, n_images: int) -> Any:
     """Leaves of leading axes (blocks, block) as NumPy arrays with one row an image, padding dropped."""
-    return jax.tree.map(lambda a: np.asarray(a).reshape(-1, *a.shape[2:])[:n_images], values)
+
+    def rows(a):  # sizes spelled out: an axis of no regions would leave -1 undecided
+        return np.asarray(a).reshape(a.shape[0] * a.shape[1], *a.shape[2:])[:n_images]
+
+    return jax.tree.map(rows, values)
 
 
 def block_images(
@@ -435,7 +442,7 @@ def _unless_padding(weight, x):
     if isinstance(x, Scatter):
         return Scatter(x.ids, real(x.values), x.size)
     if isinstance(x, Outer):
-        return Outer(x.ids, real(x.weights), real(x.row), x.size)
+        return Outer(x.ids, real(x.weights), real(x.row), x.size, x.columns, x.n_columns)
     return real(x)
 
 
@@ -477,15 +484,27 @@ def _sum_outer(x):
         return _segment_sum_outer(x)
     row = np.asarray(x.row, np.float64).reshape(-1, x.row.shape[-1])
     ids, weights = np.asarray(x.ids).reshape(-1), np.asarray(x.weights, np.float64).reshape(-1)
-    starts = np.arange(len(row) + 1) * x.ids.shape[-1]
-    return sparse.csr_array((weights, ids, starts), shape=(len(row), x.size)).T @ row
+    tokens = _compressed(weights, ids, len(row), x.size)
+    if x.columns is None:
+        return tokens.T @ row
+    return (tokens.T @ _compressed(row, np.asarray(x.columns), len(row), x.n_columns)).toarray()
+
+
+def _compressed(values, columns, n_rows, n_columns):
+    """A sparse matrix whose rows have equally many entries."""
+    starts = np.arange(n_rows + 1) * (values.size // max(n_rows, 1))
+    return sparse.csr_array((values.reshape(-1), columns.reshape(-1), starts), shape=(n_rows, n_columns))
 
 
 @jax.jit
 def _segment_sum_outer(x):
     rows = x.weights[..., None] * x.row[..., None, :]
     rows = rows.reshape(-1, rows.shape[-1]).astype(jnp.float64)
-    return jax.ops.segment_sum(rows, x.ids.reshape(-1), num_segments=x.size)
+    if x.columns is None:
+        return jax.ops.segment_sum(rows, x.ids.reshape(-1), num_segments=x.size)
+    cells = (x.ids[..., None].astype(jnp.int64) * x.n_columns + x.columns[..., None, :]).reshape(-1)
+    total = jax.ops.segment_sum(rows.reshape(-1), cells, num_segments=x.size * x.n_columns)
+    return total.reshape(x.size, x.n_columns)
 
 
 def _cast(tree: Any, dtype: Any) -> Any:
