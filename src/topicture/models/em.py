@@ -226,12 +226,13 @@ def fit_restarts(
         except KeyboardInterrupt:
             if best is None:
                 raise
-            break
+            warnings.warn(f"after {i} restarts: {Results.interrupted.value}", FitWarning, stacklevel=2)
+            return best._replace(reason=Results.interrupted), tried
         tried.append(result._replace(posteriors=[]))
         if best is None or result.objective > best.objective:
             best = result
-        if result.reason is Results.interrupted:
-            break
+        if result.reason is Results.interrupted:  # the best may be an earlier, finished one
+            return best._replace(reason=Results.interrupted), tried
     if best is None:
         raise ValueError("fit_restarts: no start was given")
     return best, tried

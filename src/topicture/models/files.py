@@ -28,14 +28,22 @@ def write_model(path: str | Path, header: Mapping[str, Any], arrays: Mapping[str
     """Write header and arrays to one file."""
     header = {**header, "format": FORMAT}
     contiguous = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
-    write_atomically(Path(path), save(contiguous, metadata={_KEY: json.dumps(header, sort_keys=True)}))
+    text = json.dumps(header, sort_keys=True, default=_plain)
+    write_atomically(Path(path), save(contiguous, metadata={_KEY: text}))
+
+
+def _plain(value: Any) -> Any:
+    """NumPy numbers, which a grid search hands over as hyper-parameters, as Python's own."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a model file can't hold {value!r}")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """The file holds its old content or the new one, whatever happens in between."""
     path = path.absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".tmp", dir=path.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=".topicture.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
