@@ -15,8 +15,9 @@ def run(case):
     update = smoothing(config)
     coupling = lap.Coupling(model, mix_unigram.log_joint, batches, graph, update, config["lam"])
     p = case.inputs["init_p"]
-    points = [(params, p)]
+    points, steps = [(params, p)], []
     for _ in range(config["iters"]):
+        steps.append(update(coupling.A(params), None, graph, config["lam"])[1])
         posteriors, _ = coupling(params, coupling.posteriors(p))
         _, stats, _ = em.e_step(model, batches, params, posteriors)
         params, p = em.m_step(model, params, stats, prior), coupling.rows(posteriors)
@@ -35,7 +36,7 @@ def run(case):
         "trace_Q": Q,
         "trace_F": F,
         "trace_R": R,
-        "smooth_steps": np.array(update.steps),
+        "smooth_steps": np.array(steps),
         "stopped_at": int(not_risen[0]) + 1 if len(not_risen) else -1,
         "best_Q": Q.max(),
         "best_p": best_p,

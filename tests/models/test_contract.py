@@ -17,8 +17,15 @@ from topicture.models.registry import annotator_class
 # Small settings, so that the whole table runs in seconds. A registered model without an entry runs with its defaults.
 SETTINGS: dict[str, dict] = {
     "mix-unigram": {"n_topics": 3, "n_init": 2, "max_iter": 30},
+    "gm-mixture": {"n_topics": 3, "n_init": 2, "max_iter": 30},
+    "gm-lda": {"n_topics": 3, "n_init": 2, "max_iter": 15},
+    "corr-lda": {"n_topics": 3, "n_init": 2, "max_iter": 15},
+    "lap-em": {"n_topics": 3, "n_init": 2, "max_iter": 30},
+    "lap-var1": {"n_topics": 3, "n_init": 2, "max_iter": 30},
+    "lap-var2": {"n_topics": 3, "n_init": 2, "max_iter": 30},
     "lsa": {"n_components": 3},
     "nlsa": {"n_components": 3},
+    "iwe": {"n_init": 2, "max_iter": 30},
 }
 
 MODELS = tp.model_names()

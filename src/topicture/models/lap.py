@@ -12,14 +12,14 @@ Q is compared after the E-step, where p belongs to the parameters that it is sto
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.special import entr, softmax, wrightomega
+from scipy.special import entr, softmax
 
 from topicture.corpus.batches import Batches
 from topicture.models import em
@@ -32,11 +32,13 @@ __all__ = [
     "Update",
     "fit_stages",
     "held",
+    "log_joints",
     "objective",
     "simplex_step",
 ]
 
 _NEWTON_STEPS = 200
+_BLOCK = 65_536  # elements of an array in the solver
 
 
 # --- One image, or many that are not neighbours -----------------------------------------------------------------
@@ -45,25 +47,49 @@ _NEWTON_STEPS = 200
 def simplex_step(c: np.ndarray, a: np.ndarray) -> np.ndarray:
     """argmax over the simplex of <phi, c> - <phi, ln phi> - a/2 |phi|^2, row by row: c (n, K), a (n,) -> (n, K).
 
-    phi_k = omega(ln a + c_k - 1 - nu) / a with the Wright omega function; Newton's iteration for nu starts where the
-    largest phi_k is 1 and rises to the root without overshooting (3.11). a = 0 gives the softmax.
+    Stationarity is ln phi_k + a phi_k = c_k - 1 - nu with nu such that the row sums to 1 (3.11); a = 0 is the softmax.
     """
-    phi = softmax(c, axis=1)
-    active = np.flatnonzero(a > 0)
-    a = a[active, None]
-    # The argument of omega at the start, where nu = max c - 1 - a; nu then grows by `rise`.
-    x = np.log(a) + a + (c[active] - c[active].max(axis=1, keepdims=True, initial=-np.inf))
+    phi, a = softmax(c, axis=1), np.asarray(a, np.float64)
+    rows = np.flatnonzero(a > 0)
+    # Blocks whose arrays stay in the cache take 0.6 of the time of one pass over all rows.
+    step = max(1, _BLOCK // c.shape[1])
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        phi[block] = _solve(c[block], a[block, None])
+    return phi
+
+
+def _solve(c: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Newton's iteration for all w_k = a phi_k (through l = ln w) and nu together; a > 0, (n, 1).
+
+    w_k = omega(x_k - rise), the Wright omega function: w + ln w = x - rise. `rise` is nu above its smallest possible
+    value max c - 1 - a, where the largest phi_k would be 1; l starts at an upper bound of ln omega(x). Within a few
+    units in the last place of Newton's iteration on nu alone with an exact omega, at a fifth of its time.
+    """
+    x = np.log(a) + a + (c - c.max(axis=1, keepdims=True))
+    l = np.where(x > 1, np.log(np.maximum(x, 1)), x)
     rise = np.zeros_like(a)
+    phi, active = np.empty_like(c), np.arange(len(c))
     for _ in range(_NEWTON_STEPS):
+        w = np.exp(l)
+        residual = x - rise - w - l
+        slope = w / (1 + w)
+        up = (_sums(w) - a + _sums(slope * residual)) / _sums(slope)
+        change = (residual - up) / (1 + w)
+        l += change
+        rise += up
+        done = (np.abs(change) * w).max(axis=1) <= 1e-14 * a[:, 0]
+        if done.any():
+            phi[active[done]] = np.exp(l[done])
+            active, x, a, l, rise = (value[~done] for value in (active, x, a, l, rise))
         if not len(active):
             break
-        w = wrightomega(x - rise)
-        phi[active] = w / a
-        excess = w.sum(axis=1, keepdims=True) - a
-        step = excess / (w / (1 + w)).sum(axis=1, keepdims=True)
-        going = (step > 1e-15 * np.maximum(1, np.abs(rise)))[:, 0]
-        active, a, x, rise = active[going], a[going], x[going], (rise + step)[going]
-    return phi / phi.sum(axis=1, keepdims=True)
+    phi[active] = np.exp(l)
+    return phi / _sums(phi)
+
+
+def _sums(rows: np.ndarray) -> np.ndarray:
+    return rows.sum(axis=1, keepdims=True)
 
 
 def objective(A: np.ndarray, p: np.ndarray, graph: Graph, lam: float) -> float:
@@ -80,13 +106,22 @@ def _bound(A: np.ndarray, p: np.ndarray) -> float:
 
 
 class Update(Protocol):
-    """New posteriors (D, K) of all images from A and the old ones (None at the start)."""
+    """New posteriors (D, K) of all images from A and the old ones (None at the start), and how many steps it took.
 
-    may_fall: bool
+    `new_images` gives the posteriors (n, K) of images that edges `links` (n, D) join to the graph, whose own
+    posteriors p (D, K) stay; `steps` as the update reported.
+    """
 
-    def __call__(self, A: np.ndarray, p: np.ndarray | None, graph: Graph, lam: float) -> np.ndarray: ...
+    @property
+    def may_fall(self) -> bool: ...
 
-    def new_images(self, A: np.ndarray, links: sparse.csr_array, p: np.ndarray, lam: float) -> np.ndarray: ...
+    def __call__(
+        self, A: np.ndarray, p: np.ndarray | None, graph: Graph, lam: float
+    ) -> tuple[np.ndarray, int]: ...
+
+    def new_images(
+        self, A: np.ndarray, links: sparse.csr_array, p: np.ndarray, lam: float, steps: int
+    ) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -103,11 +138,13 @@ class Sweeps:
 
     may_fall = False
 
-    def __call__(self, A: np.ndarray, p: np.ndarray | None, graph: Graph, lam: float) -> np.ndarray:
+    def __call__(
+        self, A: np.ndarray, p: np.ndarray | None, graph: Graph, lam: float
+    ) -> tuple[np.ndarray, int]:
         p = softmax(A, axis=1) if p is None else p
         for _ in range(self.n):
             p = self.sweep(A, p, graph, lam)
-        return p
+        return p, self.n
 
     def sweep(self, A: np.ndarray, p: np.ndarray, graph: Graph, lam: float) -> np.ndarray:
         """Every image once."""
@@ -121,14 +158,16 @@ class Sweeps:
             p[nodes] = simplex_step(A[nodes] + 2 * lam * (S @ p), a[nodes])
         return p
 
-    def new_images(self, A: np.ndarray, links: sparse.csr_array, p: np.ndarray, lam: float) -> np.ndarray:
-        """The exact maximiser of Q for images that are joined to the graph by `links` (n, D); nothing else moves."""
+    def new_images(
+        self, A: np.ndarray, links: sparse.csr_array, p: np.ndarray, lam: float, steps: int
+    ) -> np.ndarray:
+        """The exact maximiser of Q in the new images."""
         return simplex_step(A + 2 * lam * (links @ p), 2 * lam * np.asarray(links.sum(axis=1)).ravel())
 
 
-@dataclass
+@dataclass(frozen=True)
 class Smoothing:
-    """LapEM and LapVar2: p = softmax(A), then smoothing steps of size gamma; `steps` lists how many each call took.
+    """LapEM and LapVar2 (3.10, 3.12): p = softmax(A), then smoothing steps of size gamma.
 
     `stop`: "fixed" (n steps), "r_tol" (until a step lowers R by at most `tol` of its first value, at most n) or
     "best_q" (of at most n steps, the one with the largest Q). Never to convergence: the limit is constant on every
@@ -139,24 +178,19 @@ class Smoothing:
     gamma: float = 0.1
     n: int = 200
     tol: float = 0.01
-    steps: list[int] = field(default_factory=list)
 
     may_fall = True
 
-    def __call__(self, A: np.ndarray, p: np.ndarray | None, graph: Graph, lam: float) -> np.ndarray:
+    def __call__(
+        self, A: np.ndarray, p: np.ndarray | None, graph: Graph, lam: float
+    ) -> tuple[np.ndarray, int]:
         p = softmax(A, axis=1)
+        if self.stop == "fixed":
+            return graph.smooth(p, self.gamma, self.n), self.n
         M = graph.smoother(self.gamma)
-        choose = {"fixed": self._fixed, "r_tol": self._until_flat, "best_q": self._best}[self.stop]
-        p, n = choose(A, p, M, graph, lam)
-        self.steps.append(n)
-        return p
+        return self._until_flat(p, M, graph) if self.stop == "r_tol" else self._best(A, p, M, graph, lam)
 
-    def _fixed(self, A, p, M, graph, lam):
-        for _ in range(self.n):
-            p = M @ p
-        return p, self.n
-
-    def _until_flat(self, A, p, M, graph, lam):
+    def _until_flat(self, p, M, graph):
         first = R = graph.roughness(p)
         for n in range(1, self.n + 1):
             p = M @ p
@@ -174,10 +208,12 @@ class Smoothing:
                 best, chosen, best_n = value, p, n
         return chosen, best_n
 
-    def new_images(self, A: np.ndarray, links: sparse.csr_array, p: np.ndarray, lam: float) -> np.ndarray:
-        """As many smoothing steps as the last call took, the graph's own images held fast."""
-        degree = np.asarray(links.sum(axis=1))[:, None]
-        keep = (1 - self.gamma) ** self.steps[-1]
+    def new_images(
+        self, A: np.ndarray, links: sparse.csr_array, p: np.ndarray, lam: float, steps: int
+    ) -> np.ndarray:
+        """As many smoothing steps as the graph's own images took, which now stay."""
+        degree = np.asarray(links.sum(axis=1)).reshape(-1, 1)
+        keep = (1 - self.gamma) ** steps
         own = softmax(A, axis=1)
         mean = np.divide(links @ p, degree, out=own.copy(), where=degree > 0)
         return keep * own + (1 - keep) * mean
@@ -223,7 +259,7 @@ class Coupling:
 
     def __call__(self, params: Any, posteriors: list[Any]) -> tuple[list[Any], float]:
         A, T = self.A(params), self.temperature
-        p = self.update(A / T, self.rows(posteriors), self.graph, self.lam / T)
+        p, _ = self.update(A / T, self.rows(posteriors), self.graph, self.lam / T)
         penalty = self.lam * self.graph.roughness(p) - (T - 1) * float(entr(p).sum())
         return self.posteriors(p), penalty
 

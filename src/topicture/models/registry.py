@@ -14,8 +14,15 @@ __all__ = ["annotator_class", "load_annotator", "make_annotator", "model_names"]
 _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "empirical": ("empirical", "Empirical", {}),
     "mix-unigram": ("mix_unigram", "MixUnigram", {}),
+    "gm-mixture": ("gm_mixture", "GMMixture", {}),
+    "gm-lda": ("gm_lda", "GMLDA", {}),
+    "corr-lda": ("corr_lda", "CorrLDA", {}),
+    "lap-em": ("lap_em", "LapEM", {}),
+    "lap-var1": ("lap_mix_unigram", "LapMixUnigram", {"algorithm": "lap-var1"}),
+    "lap-var2": ("lap_mix_unigram", "LapMixUnigram", {"algorithm": "lap-var2"}),
     "lsa": ("lsa", "LSA", {}),
     "nlsa": ("nlsa", "NLSA", {}),
+    "iwe": ("iwe", "IWE", {}),
 }
 
 
