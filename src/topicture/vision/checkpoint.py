@@ -23,7 +23,7 @@ LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 MAX_BYTES = 1 << 30
 
-_ITEM_TYPES = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
+_ITEM_TYPES: dict[str, np.dtype] = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
 
 
 def read_checkpoint(path: Path, sha256: str) -> dict[str, np.ndarray]:
@@ -61,7 +61,9 @@ def parse_checkpoint(content: bytes, name: str) -> dict[str, np.ndarray]:
     except ModelFileError:
         raise
     except Exception as error:  # a malformed pickle can raise nearly anything
-        raise ModelFileError(f"{name}: not a readable checkpoint ({error or type(error).__name__})") from error
+        raise ModelFileError(
+            f"{name}: not a readable checkpoint ({error or type(error).__name__})"
+        ) from error
 
 
 # --- What the pickle may name -------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ SAME_UPPER. Symmetric padding shifts every strided map by half a pixel and costs
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import onnx
@@ -47,7 +48,10 @@ def build_graph(variant: str, weights: Mapping[str, np.ndarray]) -> bytes:
     graph.convolve(value, "_conv_head", "_bn1", stride=1, activate=True, output="stride32")
     pooled = graph.add("GlobalAveragePool", ["stride32"])
     graph.add("Flatten", [pooled], output="pooled", axis=1)
-    fc = [graph.constant("_fc.weight", weights["_fc.weight"]), graph.constant("_fc.bias", weights["_fc.bias"])]
+    fc = [
+        graph.constant("_fc.weight", weights["_fc.weight"]),
+        graph.constant("_fc.bias", weights["_fc.bias"]),
+    ]
     graph.add("Gemm", ["pooled", *fc], output="logits", transB=1)
     return graph.serialise(f"efficientnet-{variant}")
 
@@ -66,7 +70,7 @@ class _Graph:
         self._constants.append(numpy_helper.from_array(np.asarray(value, np.float32), name))
         return name
 
-    def add(self, operation: str, inputs: list[str], output: str = "", **attributes: object) -> str:
+    def add(self, operation: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
         output = output or f"v{len(self._nodes)}"
         self._nodes.append(helper.make_node(operation, inputs, [output], **attributes))
         return output
@@ -77,7 +81,7 @@ class _Graph:
         """Convolution with its batch norm folded in, then ReLU6 where `activate`."""
         kernel, bias = _fold(self._weights[f"{conv}.weight"], self._norm(norm))
         inputs = [value, self.constant(f"{conv}.kernel", kernel), self.constant(f"{conv}.bias", bias)]
-        attributes = {
+        attributes: dict[str, Any] = {
             "kernel_shape": kernel.shape[2:],
             "strides": [stride, stride],
             "group": kernel.shape[0] if kernel.shape[1] == 1 else 1,
@@ -92,14 +96,18 @@ class _Graph:
         inner = value
         if f"{block}._expand_conv.weight" in self._weights:
             inner = self.convolve(inner, f"{block}._expand_conv", f"{block}._bn0", stride=1, activate=True)
-        inner = self.convolve(inner, f"{block}._depthwise_conv", f"{block}._bn1", stride=stride, activate=True)
+        inner = self.convolve(
+            inner, f"{block}._depthwise_conv", f"{block}._bn1", stride=stride, activate=True
+        )
         inner = self.convolve(inner, f"{block}._project_conv", f"{block}._bn2", stride=1, activate=False)
         if stride == 1 and self._channels_in(block) == self._channels_out(block):
             return self.add("Add", [value, inner])
         return inner
 
     def serialise(self, name: str) -> bytes:
-        image = helper.make_tensor_value_info("image", onnx.TensorProto.FLOAT, ["batch", 3, "height", "width"])
+        image = helper.make_tensor_value_info(
+            "image", onnx.TensorProto.FLOAT, ["batch", 3, "height", "width"]
+        )
         axes: dict[str, list[str | int]] = {
             "pooled": ["batch", 1280],
             "stride16": ["batch", "channels16", "rows16", "columns16"],
@@ -109,16 +117,22 @@ class _Graph:
         outputs = [helper.make_tensor_value_info(o, onnx.TensorProto.FLOAT, axes[o]) for o in OUTPUTS]
         graph = helper.make_graph(self._nodes, name, [image], outputs, self._constants)
         opset = helper.make_opsetid("", OPSET)
-        model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="topicture")
+        model = helper.make_model(
+            graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="topicture"
+        )
         onnx.checker.check_model(model)
         return model.SerializeToString()
 
     def _norm(self, name: str) -> tuple[np.ndarray, ...]:
-        return tuple(self._weights[f"{name}.{part}"] for part in ("weight", "bias", "running_mean", "running_var"))
+        return tuple(
+            self._weights[f"{name}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+        )
 
     def _channels_in(self, block: str) -> int:
         expand = self._weights.get(f"{block}._expand_conv.weight")
-        return self._weights[f"{block}._depthwise_conv.weight"].shape[0] if expand is None else expand.shape[1]
+        return (
+            self._weights[f"{block}._depthwise_conv.weight"].shape[0] if expand is None else expand.shape[1]
+        )
 
     def _channels_out(self, block: str) -> int:
         return self._weights[f"{block}._project_conv.weight"].shape[0]

@@ -1,0 +1,149 @@
+"""What was measured on a photo, kept by the photo's content: one SQLite file in a cache folder.
+
+A row is (SHA-256 of the content, key of the measurement) -> array. A renamed or copied photo is found again, a changed
+one is not; a new version of one descriptor has another key and leaves the others alone. SQLite commits whole
+transactions, so a killed run loses a second of work at most and never leaves half an array.
+"""
+
+import hashlib
+import io
+import os
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from topicture.errors import TopictureError
+
+__all__ = ["FeatureCache", "user_cache_folder", "write_atomically"]
+
+FORMAT = 1
+COMMIT_SECONDS = 1.0
+# A file touched this recently might change again without its time stamp moving: its hash is not remembered.
+SETTLED_SECONDS = 2.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS arrays (content BLOB, key TEXT, value BLOB, UNIQUE (content, key));
+CREATE TABLE IF NOT EXISTS reasons (content BLOB, key TEXT, value TEXT, UNIQUE (content, key));
+CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, content BLOB);
+"""
+
+
+def user_cache_folder() -> Path:
+    """Where this user's caches belong: TOPICTURE_CACHE, or the platform's own place."""
+    if chosen := os.environ.get("TOPICTURE_CACHE"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "topicture"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that others, and a crash, see the old one or the new one, never a part. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+class FeatureCache:
+    """Arrays by (content, key), reasons for failures likewise, and the content of files by path and time stamp.
+
+    Used by one thread; several processes may share the folder. A context manager: leaving it commits.
+    """
+
+    def __init__(self, folder: str | os.PathLike) -> None:
+        self.path = Path(folder) / f"features-v{FORMAT}.sqlite"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(self.path, timeout=60)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            message = f"the cache {self.path} can't be used ({error}): remove it or choose another"
+            raise TopictureError(message) from error
+        self._committed = time.monotonic()
+
+    def __enter__(self) -> "FeatureCache":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.commit()
+        self._database.close()
+
+    def missing(self, content: bytes, keys: Iterable[str]) -> list[str]:
+        """Those of `keys` that are not stored for `content`, in order."""
+        stored = {
+            key for (key,) in self._database.execute("SELECT key FROM arrays WHERE content = ?", (content,))
+        }
+        return [key for key in keys if key not in stored]
+
+    def get(self, content: bytes, key: str) -> np.ndarray:
+        """A stored array; raises KeyError when there is none."""
+        query = "SELECT value FROM arrays WHERE content = ? AND key = ?"
+        row = self._database.execute(query, (content, key)).fetchone()
+        if row is None:
+            raise KeyError(key)
+        return np.load(io.BytesIO(row[0]), allow_pickle=False)
+
+    def put(self, content: bytes, arrays: Mapping[str, np.ndarray]) -> None:
+        """Store arrays; committed with others about once a second."""
+        rows = [(content, key, _to_bytes(array)) for key, array in arrays.items()]
+        self._database.executemany("INSERT OR REPLACE INTO arrays VALUES (?, ?, ?)", rows)
+        self._commit_now_and_then()
+
+    def reason(self, content: bytes, key: str) -> str | None:
+        """Why the photo of that content could not be measured, where that is known."""
+        query = "SELECT value FROM reasons WHERE content = ? AND key = ?"
+        row = self._database.execute(query, (content, key)).fetchone()
+        return None if row is None else row[0]
+
+    def put_reason(self, content: bytes, key: str, reason: str) -> None:
+        """Remember why a photo can't be measured, so that the next run does not try again."""
+        self._database.execute("INSERT OR REPLACE INTO reasons VALUES (?, ?, ?)", (content, key, reason))
+        self._commit_now_and_then()
+
+    def content_of(self, path: str | os.PathLike) -> bytes:
+        """SHA-256 of a file; one whose size and time stamp have not moved is not read again. Raises OSError."""
+        where = os.fsencode(os.path.abspath(path))
+        status = os.stat(path)
+        stamp = (status.st_size, status.st_mtime_ns)
+        query = "SELECT content FROM files WHERE path = ? AND size = ? AND modified = ?"
+        row = self._database.execute(query, (where, *stamp)).fetchone()
+        if row is not None:
+            return row[0]
+        with open(path, "rb") as file:
+            content = hashlib.file_digest(file, "sha256").digest()
+        if time.time() - status.st_mtime > SETTLED_SECONDS:
+            self._database.execute(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", (where, *stamp, content)
+            )
+            self._commit_now_and_then()
+        return content
+
+    def _commit_now_and_then(self) -> None:
+        if time.monotonic() - self._committed > COMMIT_SECONDS:
+            self._database.commit()
+            self._committed = time.monotonic()
+
+
+def _to_bytes(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()

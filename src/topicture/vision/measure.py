@@ -1,0 +1,185 @@
+"""One photo's measurements: pixels, regions and raw descriptors, as a recipe asks for them.
+
+Raw means before anything that is learned from other photos: no scaling, no projection, no codebook (see `features`).
+So a measurement depends on the photo's content and the recipe alone, and can be cached by both.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from topicture.errors import ImageError
+from topicture.vision.blobs import BLOBS, blob_features
+from topicture.vision.colour import colour_layout
+from topicture.vision.deep import Network, load_network
+from topicture.vision.read import Unreadable, read_content, shrink, try_read
+from topicture.vision.recipe import OF_REGIONS, Recipe
+from topicture.vision.segment import crop_dark_border, segment
+from topicture.vision.sift import sift_patches
+
+__all__ = ["Measured", "Measurer", "Task", "Unmeasured", "content_id", "photo_regions", "with_labels"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A photo to measure: its path, content or pixels; its own label map (H, W) or None; the steps wanted."""
+
+    source: str | os.PathLike | bytes | np.ndarray
+    labels: np.ndarray | None
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Step -> array, and the identity of the content that was read."""
+
+    content: bytes
+    arrays: dict[str, np.ndarray] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """Why there are no measurements; `content` is None where the file itself could not be opened."""
+
+    content: bytes | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Measurer:
+    """The job of a worker: measures tasks by a recipe."""
+
+    recipe: Recipe
+
+    def __call__(self, task: Task) -> Measured | Unmeasured:
+        source = task.source
+        if isinstance(source, str | os.PathLike):
+            # Read here, and hashed as read: a file that changes meanwhile can't get another's measurements.
+            content_or_refusal = read_content(source)
+            if isinstance(content_or_refusal, Unreadable):
+                return Unmeasured(None, content_or_refusal.reason)
+            source = content_or_refusal
+        content = content_id(source, task.labels)
+        try:
+            pixels, labels = _picture(
+                source, task.labels, self.recipe, bool(set(OF_REGIONS) & set(task.steps))
+            )
+            return Measured(content, _measure(pixels, labels, self.recipe, task.steps))
+        except ImageError as error:
+            return Unmeasured(content, str(error))
+
+
+def content_id(source: bytes | np.ndarray, labels: np.ndarray | None) -> bytes:
+    """SHA-256 of a file's content, or of pixels, and of the label map that comes with it."""
+    of_source = hashlib.sha256(source).digest() if isinstance(source, bytes) else _array_hash(source)
+    return with_labels(of_source, labels)
+
+
+def with_labels(file_hash: bytes, labels: np.ndarray | None) -> bytes:
+    """The identity of a photo of that hash with a label map of its own."""
+    return file_hash if labels is None else hashlib.sha256(file_hash + _array_hash(labels)).digest()
+
+
+def photo_regions(
+    source: str | os.PathLike | bytes | np.ndarray, recipe: Recipe
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pixels (H, W, 3) and label map (H, W) of a photo, as the recipe's region views see them.
+
+    Row n of a photo's regions describes the pixels labelled n. Raises ImageError.
+    """
+    pixels, labels = _picture(source, None, recipe, True)
+    assert labels is not None
+    return pixels, labels
+
+
+def _picture(
+    source: Any, own_labels: np.ndarray | None, recipe: Recipe, with_regions: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The picture and, where wanted, its regions: the photo's own or those of the recipe's segmentation."""
+    pixels = (shrink if isinstance(source, np.ndarray) else _read)(source, recipe.max_side)
+    if own_labels is not None:
+        return pixels, resize_labels(own_labels, pixels.shape[:2])
+    pixels = _cut(pixels, recipe.border)
+    if not with_regions:
+        return pixels, None
+    return pixels, segment(pixels, recipe.segmentation, recipe.min_regions, recipe.max_regions, recipe.seed)
+
+
+def _read(source: str | os.PathLike | bytes, max_side: int) -> np.ndarray:
+    outcome = try_read(source, max_side)
+    if isinstance(outcome, Unreadable):
+        raise ImageError(outcome.reason)
+    return outcome.pixels
+
+
+def _cut(pixels: np.ndarray, border: int | str) -> np.ndarray:
+    if border == "dark":
+        return crop_dark_border(pixels)
+    width = int(border)
+    if 2 * width >= min(pixels.shape[:2]):  # nothing would be left
+        return pixels
+    return pixels[width : pixels.shape[0] - width, width : pixels.shape[1] - width]
+
+
+def resize_labels(labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A label map at another size; a region too small to be seen there keeps one pixel at its middle."""
+    rows = (np.arange(shape[0]) * 2 + 1) * labels.shape[0] // (2 * shape[0])
+    columns = (np.arange(shape[1]) * 2 + 1) * labels.shape[1] // (2 * shape[1])
+    resized = labels[rows[:, None], columns].astype(np.int32)
+    for lost in sorted(set(range(int(labels.max()) + 1)) - set(np.unique(resized).tolist())):
+        where = np.argwhere(labels == lost)
+        if len(where) == 0:
+            raise ImageError(f"its label map has no region {lost}")
+        row, column = where[len(where) // 2] * shape // np.asarray(labels.shape)
+        resized[row, column] = lost
+    return resized
+
+
+def _measure(
+    pixels: np.ndarray, labels: np.ndarray | None, recipe: Recipe, steps: tuple[str, ...]
+) -> dict[str, np.ndarray]:
+    """Each step's array. Deep region features are kept at half precision: three digits, a quarter of the space."""
+    arrays: dict[str, np.ndarray] = {}
+    if "deep" in steps and "regions:deep" not in steps:
+        arrays["deep"] = _network(recipe.network).image_features([pixels])[0]
+    if "regions:deep" in steps:
+        assert labels is not None
+        network = _network(recipe.network)
+        outputs = network([pixels])
+        arrays["deep"] = outputs.pooled[0]
+        arrays["regions:deep"] = network.region_features(outputs, 0, labels).astype(np.float16)
+    if "regions:blobs" in steps:
+        assert labels is not None
+        arrays["regions:blobs"] = _blobs(pixels, labels)
+    if "colour-layout" in steps:
+        arrays["colour-layout"] = colour_layout(pixels).astype(np.float32)
+    if {"sift", "sift-regions"} & set(steps):
+        patches = sift_patches(pixels, recipe.n_patches, recipe.seed)
+        arrays["sift"] = patches.descriptors
+        if labels is not None:
+            arrays["sift-regions"] = patches.regions(labels).astype(np.int32)
+    if "region-areas" in steps:
+        assert labels is not None
+        areas = np.bincount(labels[labels >= 0], minlength=int(labels.max()) + 1)
+        arrays["region-areas"] = (areas / labels.size).astype(np.float32)
+    return {step: arrays[step] for step in steps}
+
+
+def _blobs(pixels: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    if labels.max() < 0:
+        return np.zeros((0, len(BLOBS)), dtype=np.float32)
+    return blob_features(pixels, labels).astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def _network(name: str) -> Network:
+    return load_network(name)
+
+
+def _array_hash(array: np.ndarray) -> bytes:
+    header = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(header + np.ascontiguousarray(array).tobytes()).digest()

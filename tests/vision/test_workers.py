@@ -1,0 +1,112 @@
+import os
+import signal
+import sys
+import threading
+import time
+from operator import truediv
+from types import SimpleNamespace
+
+import pytest
+
+from topicture.errors import DataNotFound, TopictureError
+from topicture.vision import workers
+from topicture.vision.deep import load_network
+from topicture.vision.workers import Failure, run_isolated
+
+
+class Poison:
+    """Unpickled in a worker, it calls `function` there: what a crashing or hanging decoder does."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+def run(job, tasks, n_workers=2, timeout=30.0):
+    return dict(run_isolated(job, tasks, n_workers, timeout))
+
+
+@pytest.mark.parametrize("n_workers", [0, 1, 3])
+def test_every_task_is_answered_under_its_number(n_workers):
+    assert run(abs, [-3, 2, -1, 0], n_workers) == {0: 3, 1: 2, 2: 1, 3: 0}
+
+
+def test_no_tasks_no_results():
+    assert run(abs, []) == {}
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_an_exception_costs_its_task_only(n_workers):
+    results = run(abs, [-1, "text", -2], n_workers)
+    assert results[0] == 1
+    assert results[2] == 2
+    assert results[1] == Failure("TypeError: bad operand type for abs(): 'str'")
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_what_the_user_must_put_right_ends_the_run(n_workers):
+    with pytest.raises(DataNotFound, match="no network called"):
+        run(load_network, ["/nonexistent/manifest.json"], n_workers)
+
+
+def test_a_crash_is_answered_by_a_reason_and_the_rest_completes():
+    results = run(str, [1, Poison(os._exit, 7), 2, Poison(signal.raise_signal, signal.SIGKILL), 3])
+    assert [results[i] for i in (0, 2, 4)] == ["1", "2", "3"]
+    assert results[1] == Failure("its decoder crashed (exit code 7), twice: set aside", lasting=True)
+    assert results[3] == Failure("its decoder crashed (SIGKILL), twice: set aside", lasting=True)
+
+
+def test_a_hang_is_ended_and_the_rest_completes():
+    start = time.monotonic()
+    results = run(str, [Poison(time.sleep, 600), 1, 2], n_workers=1, timeout=1.0)
+    assert results[0] == Failure("its decoder took over 1 s, twice: set aside", lasting=True)
+    assert [results[1], results[2]] == ["1", "2"]
+    assert time.monotonic() - start < 60
+
+
+def test_what_fails_once_is_tried_again(tmp_path):
+    mark = str(tmp_path / "mark")
+    die_once = f"import os\nif not os.path.exists({mark!r}):\n open({mark!r}, 'w').close()\n os._exit(1)"
+    assert run(str, [Poison(exec, die_once), 5]) == {0: "None", 1: "5"}
+
+
+def test_output_of_libraries_does_not_mix_with_answers():
+    assert run(os.write, [1], n_workers=1)[0].reason.startswith("TypeError")
+    assert run(str, [Poison(os.write, 1, b"noise from C code\n"), 2], n_workers=1) == {0: "18", 1: "2"}
+
+
+def test_tasks_are_taken_as_workers_become_free():
+    taken = []
+    results = run_isolated(abs, (taken.append(n) or n for n in range(100)), 2, 30.0)
+    next(results)
+    assert len(taken) <= 5
+    results.close()
+
+
+def test_leaving_early_ends_the_workers():
+    before = threading.active_count()
+    results = run_isolated(time.sleep, [0.01, 0.01, 600, 600, 600, 600], 2, 900.0)
+    next(results)
+    start = time.monotonic()
+    results.close()
+    assert time.monotonic() - start < 20
+    assert threading.active_count() <= before + 1  # a watchdog may be on its way out
+
+
+def test_workers_that_cannot_start_are_one_clear_error(monkeypatch):
+    monkeypatch.setattr(workers, "_COMMAND", "raise SystemExit('no such luck')")
+    with pytest.raises(TopictureError, match="while starting: no such luck"):
+        run(abs, [1])
+
+
+def test_unguarded_scripts_work():
+    """A script without the usual guard of `__main__` is not run again by its workers."""
+    main = sys.modules["__main__"]
+    try:
+        sys.modules["__main__"] = SimpleNamespace(__file__="/nonexistent/script.py", __spec__=None)
+        assert run(truediv, [], 1) == {}
+        assert run(abs, [-4], 1) == {0: 4}
+    finally:
+        sys.modules["__main__"] = main
