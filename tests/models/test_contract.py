@@ -20,6 +20,8 @@ SETTINGS: dict[str, dict] = {
     "gm-mixture": {"n_topics": 3, "n_init": 2, "max_iter": 30},
     "gm-lda": {"n_topics": 3, "n_init": 2, "max_iter": 15},
     "corr-lda": {"n_topics": 3, "n_init": 2, "max_iter": 15},
+    "plsa": {"n_topics": 3, "n_init": 2, "max_iter": 30},
+    "plsa-words": {"n_topics": 3, "n_init": 2, "max_iter": 30},
     "lap-em": {"n_topics": 3, "n_init": 2, "max_iter": 30},
     "lap-var1": {"n_topics": 3, "n_init": 2, "max_iter": 30},
     "lap-var2": {"n_topics": 3, "n_init": 2, "max_iter": 30},

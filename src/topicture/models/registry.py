@@ -17,6 +17,8 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gm-mixture": ("gm_mixture", "GMMixture", {}),
     "gm-lda": ("gm_lda", "GMLDA", {}),
     "corr-lda": ("corr_lda", "CorrLDA", {}),
+    "plsa": ("plsa", "PLSA", {}),
+    "plsa-words": ("plsa_words", "PLSAWords", {}),
     "lap-em": ("lap_em", "LapEM", {}),
     "lap-var1": ("lap_mix_unigram", "LapMixUnigram", {"algorithm": "lap-var1"}),
     "lap-var2": ("lap_mix_unigram", "LapMixUnigram", {"algorithm": "lap-var2"}),

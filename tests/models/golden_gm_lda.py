@@ -1,0 +1,9 @@
+"""Golden runner: GM-LDA, point estimates and Dirichlet posteriors."""
+
+from region_cases import run_lda
+
+from topicture.models.gm_lda import STORY
+
+
+def run(case):
+    return run_lda(case, STORY)[0]
