@@ -5,6 +5,7 @@ matplotlib is touched. The figure numbers are those of [blei2003annotated].
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -153,9 +154,8 @@ def precision_recall_curves(queries: Mapping[str, Mapping[str, PrecisionRecall]]
             panel.plot(recall, precision, label=name, markevery=every, **looks[name])
             level(panel, float(precision.mean()), "_", looks[name]["color"])
         panel.set(xlim=(0, 1.02), ylim=(0, 1.04))
-    level(
-        axes[-1], np.nan, "average precision"
-    )  # for the legend: one grey entry stands for all models' lines
+    # A line that is nowhere, for the legend: one grey entry stands for the lines of all models.
+    level(axes[-1], np.nan, "average precision")
     _finish(figure, axes, "recall", "precision")
     return figure
 
@@ -194,19 +194,12 @@ def topic_words(
     figure, axes = panels(titles, (1.7, 0.45 + 0.17 * n_words), columns=5)
     best = rank(table[topics])[:, :n_words]
     longest = np.take_along_axis(table[topics], best, axis=1).max()
+    style: dict[str, Any] = {"fontsize": TEXT_SIZE - 1, "color": INK, "va": "center", "parse_math": False}
     for panel, z, chosen in zip(axes, topics, best, strict=True):
         bare(panel)
         panel.barh(np.arange(n_words), table[z, chosen], height=0.82, color=BAR_COLOUR)
         for line, w in enumerate(chosen):
-            panel.text(
-                0.02 * longest,
-                line,
-                words[w],
-                fontsize=TEXT_SIZE - 1,
-                color=INK,
-                va="center",
-                parse_math=False,
-            )
+            panel.text(0.02 * longest, line, words[w], **style)
         panel.set(xlim=(0, longest), ylim=(n_words - 0.5, -0.5))
     return figure
 
@@ -281,16 +274,8 @@ def _mark_above(axes: Axes, x: Floats, y: Floats, ceiling: float, colour: str) -
     edge = axes.get_xaxis_transform()  # x in data, y from 0 to 1
     axes.plot(x[above], np.full(len(above), 0.975), "^", color=colour, markersize=5, transform=edge, zorder=3)
     highest = above[np.argmax(y[above])]
-    axes.text(
-        x[highest],
-        0.94,
-        f"{y[highest]:,.0f}",
-        color=colour,
-        fontsize=TEXT_SIZE - 1,
-        ha="center",
-        va="top",
-        transform=edge,
-    )
+    style: dict[str, Any] = {"fontsize": TEXT_SIZE - 1, "color": colour, "ha": "center", "va": "top"}
+    axes.text(x[highest], 0.94, f"{y[highest]:,.0f}", transform=edge, **style)
 
 
 def _at_hits(curve: PrecisionRecall) -> tuple[Floats, Floats]:

@@ -1,6 +1,7 @@
 """Pictures with their regions outlined, named and compared."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -138,11 +139,14 @@ def _inner_points(mask: np.ndarray, n_points: int = 40) -> list[tuple[int, int]]
 
 
 def _name(axes: Axes, word: str, row: float, column: float) -> Text:
-    outline = [withStroke(linewidth=2.6, foreground="black", alpha=0.85)]
-    return axes.text(
-        column, row, word, color="white", fontsize=TEXT_SIZE + 1, weight="bold",
-        ha="center", va="center", path_effects=outline, parse_math=False,
-    )  # fmt: skip
+    style: dict[str, Any] = {
+        "color": "white",
+        "fontsize": TEXT_SIZE + 1,
+        "weight": "bold",
+        "path_effects": [withStroke(linewidth=2.6, foreground="black", alpha=0.85)],
+        "parse_math": False,
+    }
+    return axes.text(column, row, word, ha="center", va="center", **style)
 
 
 def _place(axes: Axes, word: str, points: list[tuple[int, int]], taken: list[Bbox]) -> None:

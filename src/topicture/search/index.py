@@ -171,7 +171,11 @@ class WordIndex:
 def annotated_blocks(
     annotator: "Annotator", corpus: Corpus, n_images: int = 4096
 ) -> Iterator[NDArray[np.float64]]:
-    """What `WordIndex.build` takes: p(w | image) of a corpus, annotated `n_images` at a time."""
+    """What `WordIndex.build` takes: p(w | image) of a corpus, annotated `n_images` at a time.
+
+    For annotators that judge each image by itself; one that looks at the images together should annotate the whole
+    corpus, and its table be given to `build` as a single block.
+    """
     for start in range(0, len(corpus), n_images):
         yield annotator.annotate(corpus[start : start + n_images])
 
