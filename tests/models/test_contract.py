@@ -28,6 +28,9 @@ SETTINGS: dict[str, dict] = {
     "lsa": {"n_components": 3},
     "nlsa": {"n_components": 3},
     "iwe": {"n_init": 2, "max_iter": 30},
+    "dba": {"n_sweeps_use": 20, "max_iter": 15},
+    "emm-ml": {"n_sweeps_use": 20, "max_iter": 15},
+    "emm-margin": {"n_sweeps_use": 20, "max_iter": 5},
 }
 
 MODELS = tp.model_names()

@@ -25,6 +25,9 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "lsa": ("lsa", "LSA", {}),
     "nlsa": ("nlsa", "NLSA", {}),
     "iwe": ("iwe", "IWE", {}),
+    "dba": ("dba", "DBA", {}),
+    "emm-ml": ("emm", "EMM", {}),
+    "emm-margin": ("emm_margin", "EMMMargin", {}),
 }
 
 

@@ -1,0 +1,110 @@
+r"""pLSA-Words [monay2004]: topics of the captions first, then their visual words (MODELS.md 3.5).
+
+Stage 1: pLSA on the captions of the tagged images -> theta, phiW. Stage 2: theta stays, EM for phiF on the visual words
+of the same images (concave). Stage 3: an image to annotate is folded in on its visual words with phiF.
+Values, updates and fold-in are those of plsa.py. Differs from the paper: pseudo-counts, tempered EM.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from topicture.corpus import Corpus
+from topicture.corpus.batches import Batches
+from topicture.models import em, plsa
+from topicture.models.plsa import PLSA, Params, Prior, Settings
+
+__all__ = ["PLSAWords", "fit_visual"]
+
+
+def fit_visual(
+    batches: Batches, params: Params, theta: np.ndarray, prior: Prior, power: float = 1.0, **settings: Any
+) -> em.FitResult:
+    """Stage 2: phiF for the theta (D, K) of stage 1."""
+    return em.fit(
+        plsa.model(Settings(modalities=("visual",), learn=("phi",), power=power)),
+        batches,
+        params,
+        prior,
+        posteriors=plsa.posteriors(batches, theta),
+        **settings,
+    )
+
+
+class PLSAWords(PLSA):
+    """pLSA whose topics come from the captions alone; learns from the tagged images only.
+
+    Parameters
+    ----------
+    n_topics : number of topics K
+    eps : pseudo-count of the topics' distributions
+    power : exponent b of tempered EM, in (0, 1]; below 1 it guards against overfitting
+    fold_steps : EM steps that find the proportions of an image to annotate
+    max_iter, tol, n_init, seed : of the EM loops; the restart with the largest objective of stage 1 is kept
+    precision : "float64" or "float32" for the E-step
+
+    Attributes
+    ----------
+    objective_trace_ : of stage 1
+    visual_trace_ : objective of stage 2 (not stored in model files)
+    """
+
+    name = "plsa-words"
+
+    def __init__(
+        self,
+        n_topics: int = 50,
+        *,
+        eps: float = 1e-2,
+        power: float = 1.0,
+        fold_steps: int = 100,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        n_init: int = 3,
+        seed: int = 0,
+        precision: str = "float64",
+    ):
+        super().__init__(
+            n_topics,
+            eps=eps,
+            power=power,
+            fold_steps=fold_steps,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            seed=seed,
+            precision=precision,
+        )
+
+    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        corpus = plsa.tagged_part(corpus, self.name)
+        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
+        captions = self._batches(corpus)
+        words, tried = em.fit_restarts(
+            self._model(),
+            captions,
+            [partial(self._start, corpus, np.random.default_rng(s)) for s in seeds],
+            self._prior(),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=callback,
+        )
+        visual = fit_visual(
+            self._batches(corpus, ("visual_words",)),
+            words.params,
+            plsa.thetas(captions, words.posteriors),
+            self._prior(),
+            self.power,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.params_ = Params(words.params.p_z, words.params.phiW, visual.params.phiF)
+        self.objective_trace_, self.visual_trace_ = words.trace, visual.trace
+        self.n_iter_ = words.n_iter
+        self.result_ = words.reason.value
+        self.restarts_ = np.array([result.objective for result in tried])
+
+    def _model(self) -> em.Model:
+        return plsa.model(Settings(modalities=("words",), power=self.power))
