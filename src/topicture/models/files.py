@@ -80,10 +80,11 @@ def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
 
 def _header(path: Path, content: bytes) -> dict[str, Any]:
     """The JSON header, read by hand so that a foreign file is told apart before any parser sees it."""
-    if content[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
-        raise ModelFileError(f"{path}: a pickle file; Topicture never opens those, since they can run code")
     length = int.from_bytes(content[:8], "little") if len(content) >= 8 else -1
     if not 2 <= length <= _MAX_HEADER or content[8:9] != b"{":
+        # Only now: a header of 640 or 896 bytes begins as a pickle does.
+        if content[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
+            raise ModelFileError(f"{path}: a pickle file; Topicture never opens those, since they can run code")
         raise ModelFileError(f"{path}: not a Topicture model file")
     if len(content) < 8 + length:
         raise ModelFileError(f"{path}: the file is truncated")
