@@ -102,10 +102,10 @@ def test_identity_follows_content_and_regions():
 def test_failures_carry_their_reason(tmp_path):
     missing = Measurer(RECIPE)(Task(tmp_path / "none", None, ("deep",)))
     assert isinstance(missing, Unmeasured)
-    assert missing.content is None
+    assert not missing.lasting
     broken = Measurer(RECIPE)(Task(b"text", None, ("deep",)))
     assert isinstance(broken, Unmeasured)
-    assert broken.content is not None
+    assert broken.lasting
     assert "not a photo" in broken.reason
 
 

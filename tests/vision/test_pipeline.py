@@ -327,6 +327,14 @@ def test_decoder_that_crashes_or_hangs_costs_one_photo(tmp_path, tasks_done):
     assert again.unreadable == description.unreadable
 
 
+def test_a_failure_of_one_recipe_is_not_held_against_another(tmp_path):
+    items = [*photos(2), ("crash", Poison(photos(3)[2][1], os._exit, 3))]
+    assert len(run(items, workers=1, cache=tmp_path).corpus) == 2
+    items[2] = photos(3)[2]
+    assert len(run(items, cache=tmp_path).unreadable) == 1
+    assert len(run(items, Recipe("colour-layout"), cache=tmp_path).corpus) == 3
+
+
 def test_missing_weights_end_the_run_and_are_not_held_against_the_photos(tmp_path, monkeypatch):
     """With its weights gone the network fails for every photo: one error, and nothing is remembered."""
     recipe = Recipe("deep", network="lite0")
@@ -346,10 +354,11 @@ def test_nothing_readable_is_an_error():
         run([])
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_told_before_the_work(tasks_done):
     with pytest.raises(TopictureError, match="mask of shape"):
         run(photos(2), train=[True])
     with pytest.raises(CorpusError, match="vocabulary"):
         describe(photos(1), CHEAP, workers=0)
+    assert tasks_done == []
     with pytest.raises(CorpusError):
         run([photos(1)[0], photos(1)[0]])  # the same id twice

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, features
 
 from topicture.errors import ImageError
 from topicture.vision.read import MAX_PIXELS, Picture, Unreadable, printable, read, shrink, try_read
+
+NEEDS_AVIF = pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF decoder")
 
 RED, BLUE = (200, 30, 40), (20, 60, 190)
 
@@ -58,6 +60,7 @@ def png_with_header(width, height, data=b""):
         ("JPEG", {"quality": 95, "subsampling": 0}, 6),
         ("JPEG", {"quality": 95, "subsampling": 0, "progressive": True}, 6),
         ("GIF", {}, 6),
+        pytest.param("AVIF", {"quality": 100, "subsampling": "4:4:4"}, 6, marks=NEEDS_AVIF),
     ],
 )
 def test_formats_give_their_pixels(kind, options, tolerance):
@@ -169,7 +172,7 @@ def test_transparent_palette_colour_is_laid_over_white():
 
 def test_animation_gives_its_first_frame():
     frames = [Image.new("RGB", (10, 10), colour) for colour in (RED, BLUE)]
-    for kind in ("GIF", "WEBP", "PNG"):
+    for kind in ("GIF", "WEBP", "PNG", "MPO"):
         pixels = read(encode(frames[0], kind, save_all=True, append_images=frames[1:], duration=50))
         assert np.abs(pixels.astype(int) - RED).max() < 10, kind
 

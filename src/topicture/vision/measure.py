@@ -8,7 +8,6 @@ import hashlib
 import os
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -43,10 +42,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Unmeasured:
-    """Why there are no measurements; `content` is None where the file itself could not be opened."""
+    """Why there are no measurements; `lasting` where it lies in the content and will not change."""
 
-    content: bytes | None
     reason: str
+    lasting: bool
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,20 @@ class Measurer:
             # Read here, and hashed as read: a file that changes meanwhile can't get another's measurements.
             content_or_refusal = read_content(source)
             if isinstance(content_or_refusal, Unreadable):
-                return Unmeasured(None, content_or_refusal.reason)
+                return Unmeasured(content_or_refusal.reason, lasting=False)
             source = content_or_refusal
-        content = content_id(source, task.labels)
         try:
-            pixels, labels = _picture(
-                source, task.labels, self.recipe, bool(set(OF_REGIONS) & set(task.steps))
-            )
-            return Measured(content, _measure(pixels, labels, self.recipe, task.steps))
+            pixels = _pixels(source, self.recipe.max_side)
         except ImageError as error:
-            return Unmeasured(content, str(error))
+            return Unmeasured(str(error), lasting=True)
+        try:
+            pixels, labels = _regions(
+                pixels, task.labels, self.recipe, bool(set(OF_REGIONS) & set(task.steps))
+            )
+            arrays = _measure(pixels, labels, self.recipe, task.steps)
+        except ImageError as error:
+            return Unmeasured(str(error), lasting=False)
+        return Measured(content_id(source, task.labels), arrays)
 
 
 def content_id(source: bytes | np.ndarray, labels: np.ndarray | None) -> bytes:
@@ -91,29 +94,30 @@ def photo_regions(
 
     Row n of a photo's regions describes the pixels labelled n. Raises ImageError.
     """
-    pixels, labels = _picture(source, None, recipe, True)
+    pixels, labels = _regions(_pixels(source, recipe.max_side), None, recipe, True)
     assert labels is not None
     return pixels, labels
 
 
-def _picture(
-    source: Any, own_labels: np.ndarray | None, recipe: Recipe, with_regions: bool
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The picture and, where wanted, its regions: the photo's own or those of the recipe's segmentation."""
-    pixels = (shrink if isinstance(source, np.ndarray) else _read)(source, recipe.max_side)
-    if own_labels is not None:
-        return pixels, resize_labels(own_labels, pixels.shape[:2])
-    pixels = _cut(pixels, recipe.border)
-    if not with_regions:
-        return pixels, None
-    return pixels, segment(pixels, recipe.segmentation, recipe.min_regions, recipe.max_regions, recipe.seed)
-
-
-def _read(source: str | os.PathLike | bytes, max_side: int) -> np.ndarray:
+def _pixels(source: str | os.PathLike | bytes | np.ndarray, max_side: int) -> np.ndarray:
+    if isinstance(source, np.ndarray):
+        return shrink(source, max_side)
     outcome = try_read(source, max_side)
     if isinstance(outcome, Unreadable):
         raise ImageError(outcome.reason)
     return outcome.pixels
+
+
+def _regions(
+    pixels: np.ndarray, own_labels: np.ndarray | None, recipe: Recipe, wanted: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The picture without its border and, where wanted, its regions: its own, or those of the segmentation."""
+    if own_labels is not None:
+        return pixels, resize_labels(own_labels, pixels.shape[:2])
+    pixels = _cut(pixels, recipe.border)
+    if not wanted:
+        return pixels, None
+    return pixels, segment(pixels, recipe.segmentation, recipe.min_regions, recipe.max_regions, recipe.seed)
 
 
 def _cut(pixels: np.ndarray, border: int | str) -> np.ndarray:

@@ -126,6 +126,9 @@ def describe(
     recipe, features = _plan(views)
     if features is not None:
         features.check_current()
+    if isinstance(photos, Sized):  # a mistake is told before the work, not after it
+        caption_counts(captions, vocabulary, len(photos))
+        _positions(train, len(photos))
     with ExitStack() as stack:
         if cache is None:
             cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="topicture-"))
@@ -164,8 +167,9 @@ class _Shelf:
     def __init__(self, cache: FeatureCache, recipe: Recipe) -> None:
         self.cache = cache
         self.keys = recipe.keys()
-        # A decoder of another version may read what this one can't.
-        self._reason_key = f"read{READ_VERSION} pillow{PIL.__version__}"
+        # A decoder of another version may read what this one can't; a crash may be another descriptor's fault.
+        self._unreadable = f"read{READ_VERSION} pillow{PIL.__version__}"
+        self._unmeasurable = " + ".join([self._unreadable, *self.keys.values()])
 
     def missing(self, content: bytes) -> tuple[str, ...]:
         keys = set(self.cache.missing(content, self.keys.values()))
@@ -179,10 +183,11 @@ class _Shelf:
         self.cache.put(measured.content, {self.keys[step]: array for step, array in measured.arrays.items()})
 
     def reason(self, content: bytes) -> str | None:
-        return self.cache.reason(content, self._reason_key)
+        return self.cache.reason(content, self._unreadable) or self.cache.reason(content, self._unmeasurable)
 
-    def put_reason(self, content: bytes, reason: str) -> None:
-        self.cache.put_reason(content, self._reason_key, reason)
+    def put_reason(self, content: bytes, failure: Failure | Unmeasured) -> None:
+        key = self._unreadable if isinstance(failure, Unmeasured) else self._unmeasurable
+        self.cache.put_reason(content, key, failure.reason)
 
 
 Outcome = bytes | Unreadable
@@ -225,10 +230,8 @@ class _Run:
             self._shelf.put(result)
         else:
             self._reasons[number] = result.reason
-            # Remembered only where it lies in the content: not a file that was gone, nor a passing trouble.
-            lasting = result.lasting if isinstance(result, Failure) else result.content is not None
-            if lasting and content is not None:
-                self._shelf.put_reason(content, result.reason)
+            if result.lasting and content is not None:
+                self._shelf.put_reason(content, result)
         self._step()
 
     def outcomes(self) -> list[Outcome]:
