@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from topicture.annotations.metrics import rank
-from topicture.models import expfam
+from topicture.models import expfam, margin
 from topicture.models.lap import simplex_step
 
 
@@ -61,6 +61,23 @@ def labels(inputs, config):
 
 def simplex(inputs, config):
     return {"simplex": simplex_step(inputs["s_c"], inputs["s_a"])}
+
+
+def max_margin(inputs, config):
+    Y, w, b = inputs["h_Y"] > 0, inputs["h_w"], inputs["h_b"]
+    problem = margin.MarginProblem(inputs["h_zbar"], Y, None, Y.shape[1], len(Y))
+    cut = margin.cut_at(problem, w)
+    solution = margin.solve(problem, b, config["nu1"], config["nu2"], tol=1e-11)
+    return {
+        "oracle": margin.violated_pairs(problem, w).astype(float),
+        "hinge": margin.hinge(problem, w),
+        "cut_d": cut.d,
+        "cut_g": cut.g,
+        "cut_signed": problem.unit * cut.pairs,
+        "qp_w": solution.w,
+        "qp_wdelta": solution.w * solution.delta,
+        "qp_primal": solution.primal,
+    }
 
 
 def ranking(inputs, config):

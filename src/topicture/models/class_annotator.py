@@ -1,0 +1,157 @@
+"""The estimator side of DBA and EMM, whose topics are the words. It holds no mathematics."""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from topicture.corpus import Corpus
+from topicture.corpus.batches import Batches, Image
+from topicture.errors import CorpusError, TopictureError
+from topicture.models import em
+from topicture.models.class_topics import Proportions, Settings, infer, proportions, region_words, word_scores
+from topicture.models.em_annotator import EMAnnotator
+
+__all__ = ["SCORES", "ClassAnnotator"]
+
+SCORES = ("theta", "zbar", "map")
+_PRECISIONS = {"float64": np.float64, "float32": np.float32}
+# All classes of so many images are screened at once when candidates are chosen (bytes of an N x C array each).
+_SCREEN_BYTES = 1 << 28
+
+
+class ClassAnnotator(EMAnnotator):
+    """An annotator with one topic a word; a subclass has `theta`, `_settings` and what EMAnnotator asks for."""
+
+    needs = ("region_words",)
+    labels_regions = True
+    # Not parameters here: topics are the words, and the start follows from the labels, so there is one and no seed.
+    n_topics = 1
+    n_init = 1
+    seed = 0
+
+    theta: Proportions
+    score: str
+    eta: float
+    n_sweeps: int
+    n_sweeps_use: int
+    n_candidates: int
+
+    def _settings(self) -> Settings:
+        raise NotImplementedError
+
+    # --- Use ---------------------------------------------------------------------------------------------
+
+    def transform(self, corpus: Corpus) -> np.ndarray:
+        """Proportions of the words in every image, (D, V), rows sum to 1 (or are 0 where nothing is known).
+
+        By the estimate that `score` names, without the words' weights. Captions of the corpus are not looked at.
+        """
+        self._check_usable(corpus)
+        values = np.zeros((len(corpus), corpus.n_words))
+        for rows, found in self._map_images(
+            self._image_fn(_proportions, self.score), corpus.without_captions()
+        ):
+            values[rows] = found
+        return values / np.maximum(values.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+    def label_regions(self, corpus: Corpus, *, use_captions: bool = False) -> list[np.ndarray]:
+        """p(word | region), one (N_d, V) array an image; with `use_captions` a tagged image's caption takes part."""
+        self._check_usable(corpus)
+        return self._label_regions(corpus if use_captions else corpus.without_captions())
+
+    def _label_regions(self, corpus: Corpus) -> list[np.ndarray]:
+        labels: list[np.ndarray] = [np.zeros((0, corpus.n_words))] * len(corpus)
+        for rows, phi in self._map_images(self._image_fn(_region_words), corpus):
+            for d, values in zip(rows, phi, strict=True):
+                real = np.asarray(values[: corpus.n_regions[d]], np.float64)
+                labels[d] = real / real.sum(axis=1, keepdims=True)
+        return labels
+
+    def _tables_for_use(self) -> Any:
+        return em.tables(self._model(), self.params_)
+
+    def _annotate_image(self) -> Callable[[Any, Image], Any]:
+        return self._image_fn(_word_scores, self.score)
+
+    def _image_fn(self, fn: Callable[..., Any], *arguments: Any) -> Callable[[Any, Image], Any]:
+        return _bound(fn, self.theta, self._settings(), self.n_sweeps_use, *arguments)
+
+    # --- Fit ---------------------------------------------------------------------------------------------
+
+    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        self._check_captions(corpus)
+        super()._fit(corpus, callback)
+
+    def _check_captions(self, corpus: Corpus) -> None:
+        longest = int(np.diff(corpus.captions.indptr).max(initial=0))
+        if 0 < self.n_candidates < min(longest, corpus.n_words):
+            raise CorpusError(
+                f"{self.name}: an image has {longest} tags, more than n_candidates={self.n_candidates}; raise it"
+            )
+
+    def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
+        dtype, C = _PRECISIONS[self.precision], corpus.n_words
+        screened = 0 < self.n_candidates < C
+        n_classes = self.n_candidates if screened else C
+        widest = max(1, int(corpus.n_regions.max(initial=0)))
+        fitting = _SCREEN_BYTES // (widest * C * np.dtype(dtype).itemsize)
+        return Batches(
+            corpus,
+            views or self._model().views,
+            dtype=dtype,
+            block_images=em.block_images(n_classes, dtype, self._width),
+            chunk_images=int(np.clip(fitting, 16, 8192)),
+            multiple=em.n_devices(),
+        )
+
+    # --- Checks ------------------------------------------------------------------------------------------
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_choice("score", SCORES)
+        self._check_positive("eta", "n_sweeps", "n_sweeps_use")
+        self._check_not_negative("n_candidates")
+
+    def _check_choice(self, parameter: str, choices: tuple[str, ...]) -> None:
+        value = getattr(self, parameter)
+        if value not in choices:
+            raise TopictureError(
+                f"{self.name}: {parameter} must be one of {', '.join(choices)}, not {value!r}"
+            )
+
+    def _check_positive(self, *parameters: str) -> None:
+        for parameter in parameters:
+            value = getattr(self, parameter)
+            if not value > 0:
+                raise TopictureError(f"{self.name}: {parameter} must be positive, not {value!r}")
+
+    def _check_not_negative(self, *parameters: str) -> None:
+        for parameter in parameters:
+            value = getattr(self, parameter)
+            if not value >= 0:
+                raise TopictureError(f"{self.name}: {parameter} must not be negative, not {value!r}")
+
+
+# --- Functions of one image ------------------------------------------------------------------------------------------
+
+
+@lru_cache
+def _bound(fn: Callable[..., Any], *arguments: Any) -> Callable[[Any, Image], Any]:
+    """The function for one setting, always the same object: it is a compilation key."""
+    return partial(fn, *arguments)
+
+
+def _proportions(theta, settings, n_sweeps, score, tables, image):
+    q = infer(theta, settings, n_sweeps, tables, image)
+    return proportions(theta, score, tables, image, q)
+
+
+def _word_scores(theta, settings, n_sweeps, score, tables, image):
+    q = infer(theta, settings, n_sweeps, tables, image)
+    return word_scores(theta, score, tables, image, q)
+
+
+def _region_words(theta, settings, n_sweeps, tables, image):
+    return region_words(tables, infer(theta, settings, n_sweeps, tables, image))

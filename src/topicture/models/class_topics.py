@@ -1,0 +1,410 @@
+r"""What DBA and EMM [yang2010] share: topics that ARE the classes. Section numbers are those of MODELS.md (3.16, 3.17).
+
+theta ~ a prior over proportions of classes (dba.py: Dirichlet, emm.py: exponential); for every region m of the image
+z_m ~ Cat(theta / sum theta), visual words of x_m ~ Cat(beta[z_m]), beta_c ~ Dir(eta);
+labels y_c ~ Bernoulli(sigma(w_c zbar_c)), zbar the mean of the regions' z. The classes are the caption words.
+
+Symbol -> code, shape:  mu -> mu C U, Dirichlet of beta | eta -> eta | w -> w C | phi -> phi N L | zbar -> zbar L
+  l_mc -> log_lik N L | s_c = sum_m phi_mc -> s L | M -> M, number of regions | coef -> coef L | delta -> delta L
+L is the number of classes in play: all C of them, or the candidates of the image (`Settings.n_candidates`). With
+candidates, phi is 0 for every other class, whose theta then follows from the prior alone; the bound stays a bound.
+Label models: "chord" bounds the Bernoulli's partition function from above by its chord in zbar; "printed" is the
+paper's y w zbar without a partition function, to be used with fixed or max-margin weights w.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from math import log
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse
+
+from topicture.corpus import Corpus
+from topicture.corpus.batches import Image
+from topicture.models import em
+from topicture.models.expfam import (
+    dirichlet_expected_log,
+    dirichlet_kl,
+    fit_symmetric_dirichlet,
+    label_chord,
+    softmax,
+    xlogx,
+)
+from topicture.models.tokens import tokens_log_density
+
+__all__ = [
+    "VIEWS",
+    "ClassPrior",
+    "Posterior",
+    "Proportions",
+    "Settings",
+    "Stats",
+    "Tables",
+    "class_log_prior",
+    "class_m_step",
+    "class_tables",
+    "e_step",
+    "elbo",
+    "infer",
+    "init_mu",
+    "init_posterior",
+    "proportions",
+    "region_words",
+    "spread",
+    "take",
+    "word_scores",
+]
+
+VIEWS = ("captions", "region_words")
+_MAP_SWEEPS = 200
+_MAP_ZERO = 1e-8  # share of theta below which the MAP iteration, which only approaches zero, is at zero
+
+# --- Values ----------------------------------------------------------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """What changes the compiled code."""
+
+    label: str = "chord"  # or "printed"
+    kappa: float = 1.0  # weight of the printed label term
+    n_sweeps: int = 5
+    n_candidates: int = 0  # classes in play for an image; 0: all
+    margin: bool = False  # max-margin training: posteriors carry multipliers delta
+    safeguard: float = (
+        0.0  # nu2 / N_lab: line search on each image's share of the max-margin objective; 0: none
+    )
+    learn_eta: bool = True
+    learn_prior: bool = True  # alpha or lam
+
+
+class Proportions(NamedTuple):
+    """The theta part of a model. `prior` is alpha or lam, (C,); `classes` the candidates, (L,), or None for all."""
+
+    fit: Callable[[Any, Any, Any, Any], Any]  # prior, s, M, classes -> q(theta)
+    expected_log: Callable[[Any, Any, Any], Any]  # prior, q(theta), classes -> E ln theta (L,)
+    bound: Callable[
+        [Any, Any, Any, Any], Any
+    ]  # prior, q(theta), M, classes -> its terms of the bound but s.E ln theta
+    stats: Callable[
+        [Any, Any, Any, Any], Any
+    ]  # prior, q(theta), M, classes -> what the M-step of the prior needs
+    point: Callable[[Any, Any, Any], Any]  # prior, q(theta), classes -> estimate of theta (C,)
+    map_step: Callable[[Any, Any, Any, Any], Any]  # prior (L,), theta (L,), expected counts (L,), M -> theta
+
+
+class ClassPrior(NamedTuple):
+    """Beta pseudo-counts and range of the label weights, and the Gamma prior of EMM's rates (DBA has none)."""
+
+    a_w: Any = 1.0
+    b_w: Any = 1.0
+    w_min: Any = 1e-3
+    w_max: Any = 50.0
+    chi1: Any = 2.0
+    chi2: Any = 1.0
+
+
+class Tables(NamedTuple):
+    log_mu: Any  # (U, C) E[ln beta]
+    w: Any  # (C,)
+    prior: Any  # (C,) alpha or lam
+
+
+class Posterior(NamedTuple):
+    """The state of one image; q(theta) has a closed form given phi, so the bound is a function of phi alone."""
+
+    phi: Any  # (N, L); 0 for padded regions
+    classes: Any  # (L,) int32, or None
+    delta: Any  # (L,) multipliers that max-margin training sets between E-steps, or None
+
+
+class Stats(NamedTuple):
+    visual: Any  # (U, C) sum_m x_mu phi_mc
+    theta: Any
+    zbar: Any  # (C,) sum of zbar over labelled images
+    zbar_hit: Any  # (C,) sum of y zbar over labelled images
+
+
+# --- Start -----------------------------------------------------------------------------------------------------
+
+
+def init_mu(corpus: Corpus, eta: float) -> np.ndarray:
+    """mu = eta + phi'X, (C, U), with phi uniform over the image's own labels, or over all classes without labels.
+
+    This start decides everything: coef/M is a few tenths beside a feature log-likelihood of tens, so the label term
+    can't pull a randomly started class to its label (3.16).
+    """
+    X = sparse.csr_array(corpus.visual_words)
+    Y = sparse.csr_array((corpus.captions > 0).astype(np.float64))
+    share = 1 / np.maximum(np.asarray(Y.sum(axis=1)), 1)
+    labelled = (sparse.diags_array(share) @ Y).T @ X
+    unlabelled = X.T @ (~corpus.tagged).astype(np.float64) / corpus.n_words
+    return eta + labelled.toarray() + unlabelled
+
+
+def init_posterior(settings: Settings, tables: Tables, image: Image) -> Posterior:
+    """phi uniform over the image's own labels, over all classes in play without labels (3.16)."""
+    classes = _candidates(settings, tables, image)
+    y = _labels(tables, image, classes)
+    n_labels = jnp.sum(y)
+    start = jnp.where(n_labels > 0, y / jnp.maximum(n_labels, 1), 1 / len(y))
+    delta = jnp.zeros_like(y) if settings.margin else None
+    return Posterior(image.region_mask[:, None] * start[None, :], classes, delta)
+
+
+def _candidates(settings: Settings, tables: Tables, image: Image) -> Any:
+    """The classes in play, (L,) ascending: the image's own labels, then those nearest to the best class of a region.
+
+    None if all are. The screen is the likelihood: max over regions of l_mc - max_c' l_mc'.
+    """
+    C = len(tables.w)
+    if not 0 < settings.n_candidates < C:
+        return None
+    log_lik = _region_log_lik(tables, image, None)
+    short = log_lik - jnp.max(log_lik, 1, keepdims=True)
+    short = jnp.max(jnp.where(image.region_mask[:, None] > 0, short, -jnp.inf), 0, initial=-jnp.inf)
+    own = _labels(tables, image, None)
+    return jnp.sort(jax.lax.top_k(jnp.where(own > 0, jnp.inf, short), settings.n_candidates)[1])
+
+
+# --- Learn: one image; em.py maps and sums ---------------------------------------------------------------------
+
+
+def class_tables(mu: Any, w: Any, prior: Any) -> Tables:
+    """E[ln beta] = Elog(mu), one row a visual word."""
+    return Tables(dirichlet_expected_log(mu).T, w, prior)
+
+
+def e_step(
+    theta: Proportions, settings: Settings, tables: Tables, image: Image, q: Posterior
+) -> tuple[Posterior, Stats]:
+    """Sweeps: q(theta) from phi, then phi from q(theta) (3.16, 3.17)."""
+    log_lik = _region_log_lik(tables, image, q.classes)
+    new = _sweeps(theta, settings, settings.n_sweeps, tables, image, log_lik, q)
+    if settings.safeguard:
+        new = _safeguarded(theta, settings, tables, image, log_lik, q, new)
+    return new, statistics(theta, tables, image, new)
+
+
+def statistics(theta: Proportions, tables: Tables, image: Image, q: Posterior) -> Stats:
+    """Expected counts of one image."""
+    s, M = jnp.sum(q.phi, 0), jnp.sum(image.region_mask)
+    zbar = image.tagged * s / jnp.maximum(M, 1)
+    none = jnp.zeros_like(tables.w)
+    q_theta = theta.fit(tables.prior, s, M, q.classes)
+    return Stats(
+        visual=_visual_counts(tables, image, q),
+        theta=theta.stats(tables.prior, q_theta, M, q.classes),
+        zbar=spread(q.classes, zbar, none),
+        zbar_hit=spread(q.classes, zbar * _labels(tables, image, q.classes), none),
+    )
+
+
+def elbo(theta: Proportions, settings: Settings, tables: Tables, image: Image, q: Posterior) -> Any:
+    """Its share of the bound: theta terms + sum_mc phi_mc (E ln theta_c + l_mc - ln phi_mc) + LAB (3.16).
+
+    Taken at the best q(theta) for phi, so it is the maximum of the bound over q(theta).
+    """
+    return _elbo(theta, settings, tables, image, _region_log_lik(tables, image, q.classes), q)
+
+
+def class_m_step(
+    mu: Any, eta: Any, w: Any, stats: Stats, prior: ClassPrior, settings: Settings
+) -> tuple[Any, Any, Any]:
+    """mu = eta + sum phi x, then eta (2.5); "chord": w_c = logit of the share of zbar with label c, clipped (3.16)."""
+    C, U = mu.shape
+    mu = eta + stats.visual.T
+    if settings.learn_eta:
+        eta = fit_symmetric_dirichlet(eta, C, U, jnp.sum(dirichlet_expected_log(mu)))
+    if settings.label == "chord":
+        hit, miss = stats.zbar_hit + prior.a_w, stats.zbar - stats.zbar_hit + prior.b_w
+        w = jnp.clip(jnp.log(hit) - jnp.log(miss), prior.w_min, prior.w_max)
+    return mu, eta, w
+
+
+def class_log_prior(mu: Any, eta: Any, w: Any, prior: ClassPrior, settings: Settings) -> Any:
+    """- sum_c KLDir(mu_c || eta), and for "chord" sum_c [a_w w_c - (a_w + b_w) ln(1 + e^{w_c})] (3.16)."""
+    total = -jnp.sum(dirichlet_kl(mu, eta))
+    if settings.label == "chord":
+        total += jnp.sum(prior.a_w * w - (prior.a_w + prior.b_w) * jnp.logaddexp(w, jnp.zeros_like(w)))
+    return total
+
+
+# --- Use -------------------------------------------------------------------------------------------------------
+
+
+def infer(theta: Proportions, settings: Settings, n_sweeps: int, tables: Tables, image: Image) -> Posterior:
+    """The posterior of a new image from a cold start; label terms take part if it has a caption."""
+    q = init_posterior(settings, tables, image)
+    return _sweeps(theta, settings, n_sweeps, tables, image, _region_log_lik(tables, image, q.classes), q)
+
+
+def proportions(theta: Proportions, score: str, tables: Tables, image: Image, q: Posterior) -> Any:
+    """The image's proportions of classes, (C,), not normalised: "theta" (the model's estimate), "zbar" or "map"."""
+    s, M = jnp.sum(q.phi, 0), jnp.sum(image.region_mask)
+    if score == "theta":
+        return theta.point(tables.prior, theta.fit(tables.prior, s, M, q.classes), q.classes)
+    value = s / jnp.maximum(M, 1) if score == "zbar" else _map_theta(theta, tables, image, q.classes)
+    return spread(q.classes, value, jnp.zeros_like(tables.w))
+
+
+def word_scores(theta: Proportions, score: str, tables: Tables, image: Image, q: Posterior) -> Any:
+    """w_c times the proportions, normalised, (C,); uniform if all vanish (3.17)."""
+    scores = tables.w * proportions(theta, score, tables, image, q)
+    total = jnp.sum(scores)
+    return jnp.where(total > 0, scores / jnp.where(total > 0, total, 1), 1 / len(scores))
+
+
+def region_words(tables: Tables, q: Posterior) -> Any:
+    """phi, (N, C): the class of every region."""
+    if q.classes is None:
+        return q.phi
+    return jax.vmap(lambda row: spread(q.classes, row, jnp.zeros_like(tables.w)))(q.phi)
+
+
+def _map_theta(theta: Proportions, tables: Tables, image: Image, classes: Any) -> Any:
+    """The mode of theta with every z summed out, (L,), by EM on the mixture weights; zeros are exact."""
+    p = jax.nn.softmax(_region_log_lik(tables, image, classes), 1)  # only ratios between classes matter
+    mask, prior = image.region_mask[:, None], take(tables.prior, classes)
+
+    def step(_, value):
+        joint = p * value[None, :]
+        total = jnp.sum(joint, 1, keepdims=True)
+        counts = jnp.sum(mask * joint / jnp.where(total > 0, total, 1), 0)
+        return theta.map_step(prior, value, counts, jnp.sum(mask))
+
+    value = jax.lax.fori_loop(0, _MAP_SWEEPS, step, jnp.ones_like(prior))
+    return jnp.where(value > _MAP_ZERO * jnp.sum(value), value, 0)
+
+
+# --- Updates -----------------------------------------------------------------------------------------------------
+
+
+def _sweeps(theta, settings, n_sweeps, tables, image, log_lik, q: Posterior) -> Posterior:
+    """phi_mc = softmax_c(l_mc + E ln theta_c + coef_c / M), n_sweeps times."""
+    M = jnp.sum(image.region_mask)
+    coef = _label_coef(settings, tables, image, q.classes)
+    if q.delta is not None:
+        coef += take(tables.w, q.classes) * q.delta
+    fixed = log_lik + (coef / jnp.maximum(M, 1))[None, :]
+
+    def sweep(_, phi):
+        q_theta = theta.fit(tables.prior, jnp.sum(phi, 0), M, q.classes)
+        e = theta.expected_log(tables.prior, q_theta, q.classes)
+        return image.region_mask[:, None] * softmax(fixed + e[None, :])
+
+    phi = jax.lax.fori_loop(0, n_sweeps, sweep, q.phi)
+    return Posterior(phi, q.classes, q.delta)
+
+
+def _safeguarded(theta, settings, tables, image, log_lik, old: Posterior, new: Posterior) -> Posterior:
+    """phi_old + t (phi_new - phi_old), the largest t in 1, 1/2 .. 2^-10, 0 that does not raise the image's loss (4)."""
+
+    def at(t):
+        return Posterior((1 - t) * old.phi + t * new.phi, old.classes, old.delta)
+
+    def loss(q):
+        return settings.safeguard * _mean_hinge(tables, image, q) - _elbo(
+            theta, settings, tables, image, log_lik, q
+        )
+
+    zero = jnp.zeros((), log_lik.dtype)
+    limit = loss(at(zero))
+
+    def refused(t):
+        return (t > 0) & ~(loss(at(t)) <= limit)
+
+    def halve(t):
+        return jnp.where(t > 2.0**-10, t / 2, 0)
+
+    return at(jax.lax.while_loop(refused, halve, zero + 1))
+
+
+# --- Terms ------------------------------------------------------------------------------------------------------
+
+
+def _elbo(theta, settings, tables, image, log_lik, q: Posterior):
+    s, M = jnp.sum(q.phi, 0), jnp.sum(image.region_mask)
+    q_theta = theta.fit(tables.prior, s, M, q.classes)
+    e = theta.expected_log(tables.prior, q_theta, q.classes)
+    regions = jnp.sum(q.phi * log_lik - xlogx(q.phi)) + jnp.sum(s * e)
+    label = jnp.sum(_label_coef(settings, tables, image, q.classes) * s) / jnp.maximum(M, 1)
+    if settings.label == "chord":
+        label -= jnp.where((image.tagged > 0) & (M > 0), len(tables.w) * log(2), 0)
+    return theta.bound(tables.prior, q_theta, M, q.classes) + regions + label
+
+
+def _label_coef(settings, tables, image, classes):
+    """coef_c of the label term coef.zbar, (L,): the chord's slope, or kappa y w; 0 without labels."""
+    y, w = _labels(tables, image, classes), take(tables.w, classes)
+    coef = label_chord(y, w) if settings.label == "chord" else settings.kappa * y * w
+    return image.tagged * coef
+
+
+def _mean_hinge(tables, image, q: Posterior):
+    """Mean over i in Y, j not in Y of [1 - (w_i zbar_i - w_j zbar_j)]_+; 0 without labels, regions or such pairs."""
+    M = jnp.sum(image.region_mask)
+    score = take(tables.w, q.classes) * jnp.sum(q.phi, 0) / jnp.maximum(M, 1)
+    relevant = _labels(tables, image, q.classes) > 0
+    n_unlisted = len(tables.w) - len(score)  # irrelevant classes outside the candidates: their score is 0
+    ids = jnp.arange(len(tables.w)) if q.classes is None else q.classes
+
+    def add_label(total, token):
+        word, count = token
+        s_i = jnp.sum(jnp.where(ids == word, score, 0))
+        slack = jnp.sum(jnp.where(relevant, 0, jax.nn.relu(1 - s_i + score)))
+        slack += n_unlisted * jax.nn.relu(1 - s_i)
+        return total + jnp.where(count > 0, slack, 0), None
+
+    total, _ = jax.lax.scan(add_label, jnp.zeros((), score.dtype), image.words)
+    n_pairs = jnp.sum(relevant) * (len(tables.w) - jnp.sum(relevant))
+    counts = (image.tagged > 0) & (M > 0) & (n_pairs > 0)
+    return jnp.where(counts, total / jnp.maximum(n_pairs, 1), 0)
+
+
+def _labels(tables, image, classes):
+    """y, (L,): 1 for the classes in the caption."""
+    ids = jnp.arange(len(tables.w)) if classes is None else classes
+
+    def add_label(y, token):
+        word, count = token
+        return jnp.where((ids == word) & (count > 0), 1, y), None
+
+    return jax.lax.scan(add_label, jnp.zeros(len(ids), tables.w.dtype), image.words, unroll=8)[0]
+
+
+def _region_log_lik(tables, image, classes):
+    """l_mc = sum_u x_mu Elog(mu_c)_u, (N, L)."""
+    if classes is None:
+        return jax.vmap(partial(tokens_log_density, tables.log_mu))(image.bags)
+    flat, C = tables.log_mu.reshape(-1), tables.log_mu.shape[1]
+
+    def add_token(total, token):  # one visual word of every region: ids and counts (N,)
+        ids, counts = token
+        return total + counts[:, None] * flat[ids[:, None] * C + classes[None, :]], None
+
+    start = jnp.zeros((image.bags.ids.shape[0], len(classes)), flat.dtype)
+    return jax.lax.scan(add_token, start, jax.tree.map(jnp.transpose, image.bags), unroll=4)[0]
+
+
+def _visual_counts(tables, image, q: Posterior):
+    size, C = tables.log_mu.shape
+    if q.classes is None:
+        return em.Outer(image.bags.ids, image.bags.counts, q.phi, size=size)
+    columns = jnp.broadcast_to(q.classes, q.phi.shape)
+    return em.Outer(image.bags.ids, image.bags.counts, q.phi, size=size, columns=columns, n_columns=C)
+
+
+# --- Classes in play ----------------------------------------------------------------------------------------------
+
+
+def take(values: Any, classes: Any) -> Any:
+    """Of values (C,) those of the classes in play, (L,)."""
+    return values if classes is None else values[classes]
+
+
+def spread(classes: Any, values: Any, rest: Any) -> Any:
+    """(C,): `values` (L,) for the classes in play, `rest` (C,) for all others."""
+    return values if classes is None else rest.at[classes].set(values)
