@@ -93,20 +93,26 @@ class Annotator(BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one safetensors file, atomically."""
         self._check_fitted()
+        write_model(path, *self._file_content())
+
+    def _file_content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file; a model that holds another one nests the other's."""
         arrays, facts = self._state()
         header = {
             "model": self.name,
             "version": self.version,
-            "params": self.get_params(deep=False),
+            "params": self._header_params(),
             "vocabulary": list(self.vocabulary_.words),
             "columns": self.columns_,
             "n_iter": int(self.n_iter_),
             "result": self.result_,
             "facts": facts,
         }
-        write_model(
-            path, header, {**arrays, "objective_trace": np.asarray(self.objective_trace_, np.float64)}
-        )
+        return header, {**arrays, "objective_trace": np.asarray(self.objective_trace_, np.float64)}
+
+    def _header_params(self) -> dict[str, Any]:
+        """Hyper-parameters as JSON values."""
+        return self.get_params(deep=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
