@@ -246,8 +246,7 @@ def _orientation(image: Image.Image) -> Image.Transpose | None:
 def _plain_mode(image: Image.Image) -> Image.Image:
     """Palettes, bitmaps and deep pixels in a mode that can be resized: 8 bits a channel, alpha kept."""
     if image.mode in ("I", "I;16", "I;16L", "I;16B", "I;16N"):
-        deep = np.clip(np.asarray(image, dtype=np.int64), 0, 65535)
-        return Image.fromarray(((deep + 128) // 257).astype(np.uint8))
+        return Image.fromarray(_to_eight_bits(np.asarray(image)))
     if image.mode == "F":
         raise _Refused("floating-point pixels have no agreed range")
     if image.has_transparency_data and image.mode != "RGBA":
@@ -255,6 +254,15 @@ def _plain_mode(image: Image.Image) -> Image.Image:
     if image.mode in ("P", "1", "YCbCr", "HSV"):
         return image.convert("RGB")
     return image
+
+
+def _to_eight_bits(deep: np.ndarray) -> np.ndarray:
+    """0 .. 65535 to 0 .. 255, rounded; by strips, since a large scan in wide integers would fill the memory."""
+    eight = np.empty(deep.shape, dtype=np.uint8)
+    for top in range(0, len(deep), 256):
+        strip = np.clip(deep[top : top + 256].astype(np.int64), 0, 65535)
+        eight[top : top + 256] = (strip + 128) // 257
+    return eight
 
 
 def _reduce(image: Image.Image, max_side: int | None) -> Image.Image:

@@ -42,7 +42,7 @@ class Recipe:
 
     Attributes
     ----------
-    views : tuple of str
+    views : tuple of str, or one str
         Names in `VIEWS`, no two for the same field of a Corpus.
     network : str
         "lite2", "lite0" (faster), or the path of a manifest (see `deep.Manifest`).
@@ -74,9 +74,9 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.views, str):
-            object.__setattr__(self, "views", (self.views,))
-        object.__setattr__(self, "views", tuple(self.views))
+        # A single name, a list as JSON gives it, a Path: all are made the declared type.
+        object.__setattr__(self, "views", (self.views,) if isinstance(self.views, str) else tuple(self.views))
+        object.__setattr__(self, "network", str(self.network))
         unknown = [view for view in self.views if view not in VIEWS]
         if unknown or not self.views:
             raise TopictureError(
