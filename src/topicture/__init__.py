@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 # Public name -> the module that defines it.
 _PUBLIC = {
     "Annotator": "topicture.models.base",
-    "AnnotatorClassifier": "topicture.models.sklearn_adapter",
+    "AnnotatorClassifier": "topicture.annotations.sklearn_adapter",
     "Corpus": "topicture.corpus",
     "TopictureError": "topicture.errors",
     "Vocabulary": "topicture.corpus",
