@@ -73,15 +73,16 @@ class Words(NamedTuple):
 
 def posterior(r: np.ndarray, words: Words) -> np.ndarray:
     """Q(. | r), (n, V)."""
-    weights, _ = _weights(r, words)
+    weights, _ = _weights(r, _table(words))
     return weights / weights.sum(axis=1, keepdims=True)
 
 
 def energy(P: Any, r: np.ndarray, words: Words, ridge: Ridge) -> float:
     """E for images at r (N, d) with captions P (N, V), dense or sparse."""
     fit = -(np.einsum("nd,nd->", r, P @ words.phi) + (P @ words.finite_b).sum())
+    table = _table(words)
     for rows in _image_blocks(len(r), words):
-        weights, top = _weights(r[rows], words)
+        weights, top = _weights(r[rows], table)
         fit += (np.log(weights.sum(axis=1)) + top).sum()
     return float(fit + 0.5 * ridge.images * np.vdot(r, r) + 0.5 * ridge.words * np.vdot(words.phi, words.phi))
 
@@ -110,9 +111,9 @@ def embed(
 ) -> np.ndarray:
     """The place r_n of every image, (N, d): Newton's method with halved steps, until |gradient| <= tol."""
     r = np.zeros((P.shape[0], words.phi.shape[1])) if start is None else start.copy()
-    targets = _targets(P, words)
+    targets, table = _targets(P, words), _table(words)
     for rows in _image_blocks(len(r), words):
-        r[rows] = _newton(r[rows], targets[rows], words, xi_r, tol, _MAX_STEPS).r
+        r[rows] = _newton(r[rows], targets[rows], table, xi_r, tol, _MAX_STEPS).r
     return r
 
 
@@ -193,10 +194,26 @@ def _image_blocks(n_images: int, words: Words) -> Any:
     return blocks(n_images, 8 * len(words.phi), _BLOCK_BYTES)
 
 
-def _weights(r: np.ndarray, words: Words) -> tuple[np.ndarray, np.ndarray]:
+class _Table(NamedTuple):
+    """What all images need of the words, computed once."""
+
+    directions: np.ndarray  # phi', (d, V)
+    b: np.ndarray  # (V,)
+    moments: (
+        np.ndarray
+    )  # (V, 1 + d + d^2) rows (1, phi_i, phi_i phi_i'): one product gives all moments under Q
+
+
+def _table(words: Words) -> _Table:
+    phi = words.phi
+    products = (phi[:, :, None] * phi[:, None, :]).reshape(len(phi), -1)
+    return _Table(np.ascontiguousarray(phi.T), words.b, np.column_stack([np.ones(len(phi)), phi, products]))
+
+
+def _weights(r: np.ndarray, table: _Table) -> tuple[np.ndarray, np.ndarray]:
     """exp(a_ni - top_n) (n, V) and top_n = max_i a_ni (n,)."""
-    a = r @ words.phi.T
-    a += words.b
+    a = r @ table.directions
+    a += table.b
     top = a.max(axis=1)
     a -= top[:, None]
     return np.exp(a, out=a), top
@@ -214,14 +231,13 @@ class _State(NamedTuple):
 
 
 def _newton(
-    r: np.ndarray, target: np.ndarray, words: Words, xi_r: float, tol: float, max_steps: int
+    r: np.ndarray, target: np.ndarray, table: _Table, xi_r: float, tol: float, max_steps: int
 ) -> _State:
     """The images' problems at their minima; target = (P phi, P b), (n, d + 1).
 
     A step is accepted if the objective falls enough, else halved; images that have converged are left alone.
     """
-    moments = _moments(words.phi)
-    state = _evaluate(r, target, words, xi_r, moments)
+    state = _evaluate(r, target, table, xi_r)
     active = np.flatnonzero(np.linalg.norm(state.gradient, axis=1) > tol)
     length = np.ones(len(active))
     for _ in range(max_steps):
@@ -229,21 +245,24 @@ def _newton(
             break
         step = -np.linalg.solve(state.hessian[active], state.gradient[active][:, :, None])[:, :, 0]
         slope = np.einsum("nd,nd->n", state.gradient[active], step)
-        trial = _evaluate(state.r[active] + length[:, None] * step, target[active], words, xi_r, moments)
+        trial = _evaluate(state.r[active] + length[:, None] * step, target[active], table, xi_r)
         # Near the minimum the fall is below rounding; the slack lets Newton's last steps pass.
         before = state.value[active]
         fell = trial.value <= before + 1e-4 * length * slope + 1e-14 * (1 + np.abs(before))
-        for whole, part in zip(state, trial, strict=True):
-            whole[active[fell]] = part[fell]
+        if len(active) == len(r) and fell.all():
+            state = trial
+        else:
+            for whole, part in zip(state, trial, strict=True):
+                whole[active[fell]] = part[fell]
         unfinished = np.linalg.norm(state.gradient[active], axis=1) > tol
         active, length = active[unfinished], np.where(fell, 1.0, length / 2)[unfinished]
     return state
 
 
-def _evaluate(r: np.ndarray, target: np.ndarray, words: Words, xi_r: float, moments: np.ndarray) -> _State:
+def _evaluate(r: np.ndarray, target: np.ndarray, table: _Table, xi_r: float) -> _State:
     n, d = r.shape
-    weights, top = _weights(r, words)
-    sums = weights @ moments
+    weights, top = _weights(r, table)
+    sums = weights @ table.moments
     total = sums[:, 0].copy()
     mean = sums[:, 1 : d + 1] / total[:, None]
     square = (sums[:, d + 1 :] / total[:, None]).reshape(n, d, d)
@@ -254,21 +273,15 @@ def _evaluate(r: np.ndarray, target: np.ndarray, words: Words, xi_r: float, mome
     return _State(r.copy(), value, gradient, hessian, weights, total)
 
 
-def _moments(phi: np.ndarray) -> np.ndarray:
-    """Rows (1, phi_i, phi_i phi_i'), (V, 1 + d + d^2): one product with the weights gives all moments under Q."""
-    products = (phi[:, :, None] * phi[:, None, :]).reshape(len(phi), -1)
-    return np.column_stack([np.ones(len(phi)), phi, products])
-
-
 def _embed_and_differentiate(
     P: Any, words: Words, ridge: Ridge, start: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """r at its best for phi, E there, and dE/dphi: what `embed`, `energy` and `word_gradient` give, in one pass."""
     r, total = np.empty_like(start), 0.0
-    targets = _targets(P, words)
+    targets, table = _targets(P, words), _table(words)
     expected = np.zeros((len(words.phi), 1 + start.shape[1]))  # sum_n Q_ni (1, r_n)
     for rows in _image_blocks(len(r), words):
-        state = _newton(start[rows], targets[rows], words, ridge.images, _TOL_WITHIN, _MAX_STEPS)
+        state = _newton(start[rows], targets[rows], table, ridge.images, _TOL_WITHIN, _MAX_STEPS)
         r[rows] = state.r
         total += state.value.sum()
         expected += state.weights.T @ (
@@ -337,7 +350,7 @@ class IWE(Annotator):
         optimiser: str = "lbfgs",
         step: float = 0.5,
         max_iter: int = 200,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         n_init: int = 5,
         seed: int = 0,
     ):

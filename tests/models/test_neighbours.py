@@ -1,0 +1,86 @@
+"""Neighbours and soft inference: against plain sorting, ties, negative cosines, too few images, the choice of Z."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from topicture.models import neighbours
+from topicture.models.neighbours import choose_n_neighbours, nearest, soft_inference, unit_rows
+
+# Few distinct values, so that ties and zero vectors are common.
+small_integers = st.integers(-2, 2).map(float)
+
+
+def ranked(queries, features):
+    cosines = np.round(unit_rows(queries) @ unit_rows(features).T, 12)
+    return np.argsort(-cosines, axis=1, kind="stable")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    features=arrays(float, st.tuples(st.integers(1, 20), st.just(3)), elements=small_integers),
+    queries=arrays(float, st.tuples(st.integers(1, 4), st.just(3)), elements=small_integers),
+    n=st.integers(1, 25),
+)
+def test_nearest_are_the_first_of_the_ranking(features, queries, n):
+    near = nearest(queries, features, n, "exact")
+    np.testing.assert_array_equal(near.rows, ranked(queries, features)[:, :n])
+
+
+def test_small_blocks_change_nothing(rng, monkeypatch):
+    queries, features = rng.normal(size=(50, 4)), rng.normal(size=(80, 4))
+    whole = nearest(queries, features, 5)
+    monkeypatch.setattr(neighbours, "blocks", lambda n, _: (slice(i, min(i + 7, n)) for i in range(0, n, 7)))
+    np.testing.assert_array_equal(nearest(queries, features, 5).rows, whole.rows)
+
+
+def test_faiss_finds_the_same(rng):
+    queries, features = rng.normal(size=(40, 6)), rng.normal(size=(3000, 6))
+    features[7] = 0
+    exact, fast = (nearest(queries, features, 20, search) for search in ("exact", "faiss"))
+    np.testing.assert_array_equal(fast.rows, exact.rows)
+    np.testing.assert_allclose(fast.cosines, exact.cosines, atol=1e-15)
+
+
+def test_negative_cosines_count_as_zero():
+    features = np.array([[1.0, 0], [-1, 0.1], [-1, -0.1]])
+    captions = sparse.csr_array(np.eye(3))
+    p = soft_inference(nearest(np.array([[1.0, 0]]), features, 3), captions, np.full(3, 1 / 3))
+    np.testing.assert_allclose(p, [[1, 0, 0]])
+
+
+def test_no_positive_neighbour_gives_word_frequency():
+    empirical = np.array([0.25, 0.75])
+    near = nearest(np.array([[1.0, 0], [0, 0]]), np.array([[-1.0, 0]]), 3)
+    p = soft_inference(near, sparse.csr_array(np.array([[1.0, 0]])), empirical)
+    np.testing.assert_allclose(p, [empirical, empirical])
+
+
+def test_no_dimension_left_gives_word_frequency():
+    near = nearest(np.zeros((2, 0)), np.zeros((4, 0)), 3)
+    p = soft_inference(near, sparse.csr_array(np.ones((4, 2))), np.array([0.25, 0.75]))
+    np.testing.assert_allclose(p, [[0.25, 0.75]] * 2)
+
+
+def test_counts_weigh_words():
+    captions = sparse.csr_array(np.array([[2.0, 1, 0], [0, 0, 1]]))
+    near = neighbours.Neighbours(np.array([[0, 1]]), np.array([[1.0, 0.5]]))
+    np.testing.assert_allclose(soft_inference(near, captions, np.full(3, 1 / 3)), [[4 / 7, 2 / 7, 1 / 7]])
+
+
+@pytest.mark.parametrize(("informative", "expected"), [(1, 1), (30, 30)])
+def test_the_number_of_neighbours_that_predicts_best_is_chosen(informative, expected):
+    """Word 0 is true. The nearest `informative` images have it, a part of the nearer ones with another word beside."""
+    captions = np.zeros((100, 4))
+    captions[:informative, 0] = 1
+    captions[: min(informative - 1, 20), 1:] = 1
+    captions[informative:, 1:] = 1
+    near = neighbours.Neighbours(np.arange(100)[None, :], np.ones((1, 100)))
+    truth = sparse.csr_array(np.array([[1.0, 0, 0, 0]]))
+    chosen = choose_n_neighbours(
+        near, sparse.csr_array(captions), np.full(4, 0.25), truth, (1, 3, 10, 30, 100)
+    )
+    assert chosen == expected
