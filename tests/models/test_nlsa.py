@@ -57,7 +57,8 @@ def test_centred_coordinates_are_kernel_pca_scores(rng, monkeypatch, small):
     joint = make_joint(rng)
     X = joint.at(slice(None))
     sigma = 1.3
-    space = exact_space(kernel_fn("gaussian", sigma), X, 4, centre=True, rng=rng)
+    space, features = exact_space(kernel_fn("gaussian", sigma), X, 4, centre=True, rng=rng)
+    np.testing.assert_allclose(features, space.project(joint), atol=1e-12)
     pca = KernelPCA(4, kernel="rbf", gamma=0.5 / sigma**2, eigen_solver="dense").fit(X)
     queries = without_words(joint)
     # Our directions have unit length in the feature space of vectors scaled as scikit-learn's are.
@@ -73,8 +74,7 @@ def test_printed_coordinates_differ_from_centred_ones_by_a_constant(rng):
     joint = make_joint(rng)
     kernel, X = kernel_fn("gaussian", 1.0), joint.at(slice(None))
     printed, centred = (
-        exact_space(kernel, X, 3, centre=centre, rng=np.random.default_rng(0)).project(joint)
-        for centre in (False, True)
+        exact_space(kernel, X, 3, centre=centre, rng=np.random.default_rng(0))[1] for centre in (False, True)
     )
     np.testing.assert_allclose(centred.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(printed - centred, np.tile(printed.mean(axis=0), (len(joint), 1)), atol=1e-12)
@@ -89,7 +89,7 @@ def test_the_kernel_matrix_is_symmetric_whatever_the_blocks(rng, monkeypatch):
 
 
 def test_at_most_one_component_less_than_images(rng):
-    space = exact_space(
+    space, _ = exact_space(
         kernel_fn("gaussian", 1.0), make_joint(rng, n=8).at(slice(None)), 20, centre=False, rng=rng
     )
     assert space.directions.shape == (8, 7)
@@ -99,7 +99,7 @@ def test_at_most_one_component_less_than_images(rng):
 def test_nystroem_with_every_image_as_landmark_is_exact(rng, centre):
     joint = make_joint(rng, n=25)
     kernel = kernel_fn("gaussian", 1.0)
-    exact = exact_space(kernel, joint.at(slice(None)), 5, centre=centre, rng=rng)
+    exact, _ = exact_space(kernel, joint.at(slice(None)), 5, centre=centre, rng=rng)
     landmarks = rng.permutation(25)
     approximate, _ = nystroem_space(kernel, joint, landmarks, 5, centre=centre)
     grams = [space.project(without_words(joint)) @ space.project(joint).T for space in (exact, approximate)]

@@ -103,13 +103,13 @@ class LatentSpace(Annotator):
         self.word_weight_ = self._balance(corpus)
         joint = self._joint(corpus)
         self.n_neighbours_ = self._choose_n_neighbours(corpus, joint, rng)
-        self.space_, self.result_ = self._learn(joint, rng)
-        self.features_ = np.ascontiguousarray(self.space_.project(joint))
+        self.space_, features, self.result_ = self._learn(joint, rng)
+        self.features_ = np.ascontiguousarray(features)
         self.objective_trace_ = np.zeros(0)
         self.n_iter_ = 0
 
-    def _learn(self, joint: Joint, rng: np.random.Generator) -> tuple[Space, str]:
-        """The space, and how it was found in words."""
+    def _learn(self, joint: Joint, rng: np.random.Generator) -> tuple[Space, np.ndarray, str]:
+        """The space, the coordinates (N, K) of the given images in it, and how it was found in words."""
         raise NotImplementedError
 
     def _balance(self, corpus: Corpus) -> float:
@@ -134,11 +134,11 @@ class LatentSpace(Annotator):
         held_out = np.zeros(N, bool)
         held_out[rng.permutation(N)[: min(int(_VALIDATION_SHARE * N), _MOST_VALIDATED)]] = True
         rest, questions = Joint(joint.words[~held_out], joint.visual[~held_out]), corpus[held_out]
-        space, _ = self._learn(rest, rng)
+        space, features, _ = self._learn(rest, rng)
         candidates = [z for z in CANDIDATES if z < len(rest)]
         near = nearest(
             space.project(self._joint(questions, with_words=False)),
-            space.project(rest),
+            features,
             candidates[-1],
             self.search,
         )

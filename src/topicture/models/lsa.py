@@ -184,11 +184,11 @@ class LSA(LatentSpace):
     def _choose_n_neighbours(self, corpus: Corpus, joint: Joint, rng: np.random.Generator) -> int:
         return 1 if self.inference == "propagation" else super()._choose_n_neighbours(corpus, joint, rng)
 
-    def _learn(self, joint: Joint, rng: np.random.Generator) -> tuple[Basis, str]:
+    def _learn(self, joint: Joint, rng: np.random.Generator) -> tuple[Basis, np.ndarray, str]:
         basis = singular_vectors(joint, self.n_components, rng)[1]
         V = joint.words.shape[1]
         space = Basis(np.ascontiguousarray(basis[:V]), np.ascontiguousarray(basis[V:]))
-        return space, f"decomposed: {basis.shape[1]} components, no iterations needed"
+        return space, space.project(joint), f"decomposed: {basis.shape[1]} components, no iterations needed"
 
     def _space_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         return self.space_._asdict(), {}

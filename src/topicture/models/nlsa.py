@@ -84,15 +84,15 @@ def centred_eigenpairs(K: np.ndarray, k: int, rng: np.random.Generator) -> tuple
 
 def exact_space(
     kernel: Kernel, X: np.ndarray, n_components: int, *, centre: bool, rng: np.random.Generator
-) -> KernelSpace:
-    """Directions Dm of all training vectors X (N, M)."""
+) -> tuple[KernelSpace, np.ndarray]:
+    """Directions Dm of all training vectors X (N, M), and the coordinates of those vectors, (N, K)."""
     K = kernel_matrix(kernel, X)
     N, scale = len(K), np.trace(K) / len(K)
     values, vectors = centred_eigenpairs(K, min(n_components, N), rng)
     keep = _positive(values[: vectors.shape[1]], N * np.finfo(float).eps * scale)
     directions = _centred(vectors[:, keep]) / np.sqrt(N * values[: vectors.shape[1]][keep])
     offset = directions.T @ K.mean(axis=1) if centre else np.zeros(directions.shape[1])
-    return KernelSpace(kernel, X, np.ascontiguousarray(directions), offset)
+    return KernelSpace(kernel, X, np.ascontiguousarray(directions), offset), K @ directions - offset
 
 
 def nystroem_space(
@@ -213,23 +213,25 @@ class NLSA(LatentSpace):
         check_vectors(self.kernel, getattr(corpus, self.view), self.name)
         return super()._joint(corpus, with_words=with_words)
 
-    def _learn(self, joint: Joint, rng: np.random.Generator) -> tuple[KernelSpace, str]:
+    def _learn(self, joint: Joint, rng: np.random.Generator) -> tuple[KernelSpace, np.ndarray, str]:
         N = len(joint)
         sample = np.sort(rng.choice(N, min(N, self.n_landmarks), replace=False))
         self.bandwidth_ = self.bandwidth or median_bandwidth(self.kernel, joint.at(sample), rng)
         kernel = kernel_fn(self.kernel, self.bandwidth_)
         if len(joint) <= max(self.max_exact, self.n_landmarks):
-            space = exact_space(kernel, joint.at(slice(None)), self.n_components, centre=self.centre, rng=rng)
+            X = joint.at(slice(None))
+            space, features = exact_space(kernel, X, self.n_components, centre=self.centre, rng=rng)
             self.approximation_error_ = 0.0
             how = f"the kernel matrix of {N} images decomposed"
         else:
             space, whitening = nystroem_space(kernel, joint, sample, self.n_components, centre=self.centre)
+            features = space.project(joint)
             self.approximation_error_ = nystroem_error(kernel, joint, space.anchors, whitening, rng)
             how = (
                 f"Nystroem: {len(sample)} of {N} images as landmarks, "
                 f"relative error of the kernel {self.approximation_error_:.2g}"
             )
-        return space, f"{how}; {space.directions.shape[1]} components"
+        return space, features, f"{how}; {space.directions.shape[1]} components"
 
     def _space_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         if callable(self.kernel):

@@ -1,0 +1,114 @@
+"""NLSA against scikit-learn's KernelPCA and cosine NearestNeighbors doing the same work, and the large sizes.
+
+Both learn a Gaussian kernel PCA of 5,000 tagged images, place 2,000 others, and give each the words of its 3 nearest
+neighbours. scikit-learn runs with its default solver and with the faster of its solvers (ARPACK). `--full` adds NLSA on
+100,000 images (Nystroem) and IWE on 100,000 images x 300 words. CPU seconds are the ones to compare on a busy machine.
+"""
+
+import resource
+from collections.abc import Callable
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.decomposition import KernelPCA
+from sklearn.neighbors import NearestNeighbors
+
+from topicture.corpus import Corpus
+from topicture.models.iwe import IWE
+from topicture.models.nlsa import NLSA
+
+N_TRAIN, N_TEST, N_COMPONENTS, N_NEIGHBOURS = 5000, 2000, 50, 3
+N_COLUMNS, N_WORDS, N_KINDS = 648, 150, 60
+N_LARGE, N_LARGE_WORDS = 100_000, 300
+LEAST_RATIO = 3.0  # that NLSA must be faster by
+
+
+def run(quick: bool = True) -> list[dict]:
+    """One row an implementation: wall-clock and CPU seconds, how many times ours, and the difference of the results."""
+    rows = _against_scikit_learn()
+    return rows if quick else [*rows, _nlsa_large(), _iwe_large()]
+
+
+def _against_scikit_learn() -> list[dict]:
+    corpus = make_corpus(N_TRAIN + N_TEST, N_WORDS)
+    train, test = corpus[:N_TRAIN], corpus[N_TRAIN:]
+    model = NLSA(N_COMPONENTS, centre=True, n_neighbours=N_NEIGHBOURS)
+    ours, seconds, cpu = _timed(lambda: model.fit(train).annotate(test))
+    rows = [{"name": "topicture nlsa", "seconds": seconds, "cpu_seconds": cpu}]
+    for solver in ("auto", "arpack"):
+        theirs, their_seconds, their_cpu = _timed(
+            lambda solver=solver: scikit_learn(train, test, model.bandwidth_, solver)
+        )
+        row = {
+            "name": f"scikit-learn, eigen_solver={solver!r}",
+            "seconds": their_seconds,
+            "cpu_seconds": their_cpu,
+            "times_ours": their_seconds / seconds,
+            "largest_difference": float(np.abs(theirs - ours).max()),
+        }
+        rows.append(row | {"least": LEAST_RATIO} if solver == "auto" else row)
+    return rows
+
+
+def scikit_learn(train: Corpus, test: Corpus, sigma: float, solver: str) -> np.ndarray:
+    """P(w) of the test images, (D, V): kernel PCA, cosine neighbours, cosine-weighted words."""
+    X = np.hstack([train.captions.toarray(), train.descriptor])
+    Q = np.hstack([np.zeros(test.captions.shape), test.descriptor])
+    pca = KernelPCA(
+        N_COMPONENTS, kernel="rbf", gamma=0.5 / sigma**2, eigen_solver=solver, random_state=0, copy_X=False
+    )
+    features = pca.fit_transform(X)
+    index = NearestNeighbors(n_neighbors=N_NEIGHBOURS, metric="cosine").fit(features)
+    distances, rows = index.kneighbors(pca.transform(Q))
+    weights = np.maximum(1 - distances, 0)
+    ends = np.arange(0, rows.size + 1, N_NEIGHBOURS)
+    links = sparse.csr_array((weights.ravel(), rows.ravel(), ends), shape=(len(Q), len(X)))
+    mass = (links @ train.captions).toarray()
+    return mass / mass.sum(axis=1, keepdims=True)
+
+
+def make_corpus(n_images: int, n_words: int, n_columns: int = N_COLUMNS) -> Corpus:
+    """Images as mixtures of kinds; sparse colour-like histograms, about three words each."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(N_KINDS, 0.1), n_images)
+    words = rng.dirichlet(np.full(n_words, 0.02), N_KINDS)
+    captions = np.zeros((n_images, n_words), bool)
+    cumulative = np.cumsum(shares @ words, axis=1)
+    for _ in range(3):
+        drawn = (cumulative > rng.random((n_images, 1)) * cumulative[:, -1:]).argmax(axis=1)
+        captions[np.arange(n_images), drawn] = True
+    histograms = shares @ rng.dirichlet(np.full(n_columns, 0.05), N_KINDS)
+    histograms *= rng.gamma(2.0, 0.5, (n_images, n_columns))
+    return Corpus.from_arrays(captions=captions, descriptor=3 * histograms)
+
+
+def _nlsa_large() -> dict:
+    corpus = make_corpus(N_LARGE, N_WORDS)
+    _, seconds, cpu = _timed(lambda: NLSA(N_COMPONENTS, n_neighbours=N_NEIGHBOURS).fit(corpus))
+    return {
+        "name": f"topicture nlsa, {N_LARGE} images (Nystroem)",
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "peak_gb": _peak_gb(),
+        "most_gb": 4.0,
+    }
+
+
+def _iwe_large() -> dict:
+    corpus = make_corpus(N_LARGE, N_LARGE_WORDS, n_columns=1)
+    _, seconds, cpu = _timed(lambda: IWE("empirical").fit(corpus))
+    name = f"topicture iwe, {N_LARGE} images x {N_LARGE_WORDS} words"
+    return {"name": name, "seconds": seconds, "cpu_seconds": cpu, "most_seconds": 120.0}
+
+
+def _timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
+    start, cpu_start = perf_counter(), process_time()
+    result = call()
+    return result, perf_counter() - start, process_time() - cpu_start
+
+
+def _peak_gb() -> float:
+    """Largest memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
