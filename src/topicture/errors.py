@@ -1,4 +1,7 @@
-"""Every exception and warning a user can meet: one family, one clear line each."""
+"""The exceptions and warnings a user can meet: one family, one clear line each.
+
+A layer may add its own beside the code that raises it; all are TopictureErrors.
+"""
 
 __all__ = [
     "CorpusError",

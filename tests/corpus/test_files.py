@@ -77,7 +77,7 @@ def test_a_failing_save_leaves_the_old_corpus(folder, monkeypatch, fails):
         raise OSError(28, "No space left on device")
 
     def rename_into_place_fails(source, target):
-        return full() if source.name.startswith(".corpus.") else rename(source, target)
+        return full() if source.name == "new" else rename(source, target)
 
     if fails == "np.save":
         monkeypatch.setattr(np, "save", full)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 import tracemalloc
 
@@ -15,7 +16,6 @@ from topicture.annotations import metrics
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError, DataNotFound
 from topicture.models.registry import make_annotator
-from topicture.search import files
 from topicture.search.files import BLOCK_IMAGES, SearchIndexError
 from topicture.search.index import Hit, WordIndex, annotated_blocks, top_positions
 from topicture.search.query import UnknownWords, relevant
@@ -230,14 +230,14 @@ def test_a_new_index_replaces_the_former_and_nothing_else(tmp_path):
 
 def test_a_failed_swap_puts_the_former_index_back(tmp_path, monkeypatch):
     build(tmp_path, [[0.2] * 5])
-    rename = files.os.rename
+    rename = os.rename
 
     def rename_but_not_the_new(source, target):
         if source.name == "new":
             raise PermissionError("in use")
         rename(source, target)
 
-    monkeypatch.setattr(files.os, "rename", rename_but_not_the_new)
+    monkeypatch.setattr(os, "rename", rename_but_not_the_new)
     with pytest.raises(PermissionError):
         build(tmp_path, [[0.2] * 5] * 3)
     assert len(WordIndex.open(tmp_path / "index")) == 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from topicture.errors import TopictureError
-from topicture.vision.cache import FeatureCache, user_cache_folder, write_atomically
+from topicture.vision.cache import FeatureCache, user_cache_folder
 
 A, B = b"a" * 32, b"b" * 32
 
@@ -121,17 +121,3 @@ def test_cache_folder_can_be_chosen(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setattr(sys, "platform", "linux")
     assert user_cache_folder() == tmp_path / "xdg" / "topicture"
-
-
-def test_atomic_write_leaves_the_old_file_on_failure(tmp_path, monkeypatch):
-    path = tmp_path / "folder" / "file"
-    write_atomically(path, b"old")
-
-    def full(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [p.name for p in path.parent.iterdir()] == ["file"]

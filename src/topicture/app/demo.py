@@ -189,7 +189,7 @@ def _thumbnail(pixels: np.ndarray) -> str:
 def write_page(report: DemoReport, folder: Path) -> Path:
     """Write the report as one self-contained page, index.html."""
     from topicture.app.pages import render
-    from topicture.models.files import write_atomically
+    from topicture.atomic import write_atomically
 
     path = folder / "index.html"
     write_atomically(path, render("demo.html", report=report, shown=SHOWN, titles=TITLES).encode("utf-8"))

@@ -2,14 +2,13 @@
 
 import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
+from topicture.atomic import new_folder
 from topicture.corpus.vocabulary import Vocabulary
 from topicture.errors import CorpusError, DataNotFound
 
@@ -25,18 +24,12 @@ SPARSE = ("captions", "region_words", "visual_words")
 
 def save(corpus: "Corpus", folder: Path) -> None:
     folder = folder.absolute()
-    folder.parent.mkdir(parents=True, exist_ok=True)
     if folder.exists() and not folder.is_dir():
         raise CorpusError(f"{folder}: a file; a corpus needs a folder")
     if folder.exists() and not (folder / "corpus.json").exists() and any(folder.iterdir()):
         raise CorpusError(f"{folder}: the folder holds other files; a corpus needs one of its own")
-    staging = Path(tempfile.mkdtemp(prefix=".corpus.", dir=folder.parent))
-    try:
+    with new_folder(folder) as staging:
         _write(corpus, staging)
-        _replace(staging, folder)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
 
 
 def _write(corpus: "Corpus", folder: Path) -> None:
@@ -60,23 +53,6 @@ def _write(corpus: "Corpus", folder: Path) -> None:
         json.dump(header, file, ensure_ascii=True)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _replace(staging: Path, folder: Path) -> None:
-    """Swap the new folder in; the old one is removed only when the new one is in place."""
-    os.chmod(staging, 0o755)
-    if not folder.exists():
-        os.rename(staging, folder)
-        return
-    old = Path(tempfile.mkdtemp(prefix=".corpus.old.", dir=folder.parent))
-    os.rename(folder, old / "corpus")
-    try:
-        os.rename(staging, folder)
-    except BaseException:
-        os.rename(old / "corpus", folder)
-        raise
-    finally:
-        shutil.rmtree(old)
 
 
 def load(folder: Path, *, mmap: bool) -> dict[str, Any]:

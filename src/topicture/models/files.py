@@ -5,8 +5,6 @@ parameters. Writing is atomic: a reader sees the old file or the new one, whole.
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,10 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from topicture.atomic import write_atomically
 from topicture.errors import DataNotFound, ModelFileError
 
-__all__ = ["FORMAT", "read_model", "write_atomically", "write_model"]
+__all__ = ["FORMAT", "read_model", "write_model"]
 
 FORMAT = 1
 _KEY = "topicture"
@@ -37,25 +36,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a model file can't hold {value!r}")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """The file holds its old content or the new one, whatever happens in between."""
-    path = path.absolute()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=".topicture.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -84,7 +64,9 @@ def _header(path: Path, content: bytes) -> dict[str, Any]:
     if not 2 <= length <= _MAX_HEADER or content[8:9] != b"{":
         # Only now: a header of 640 or 896 bytes begins as a pickle does.
         if content[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
-            raise ModelFileError(f"{path}: a pickle file; Topicture never opens those, since they can run code")
+            raise ModelFileError(
+                f"{path}: a pickle file; Topicture never opens those, since they can run code"
+            )
         raise ModelFileError(f"{path}: not a Topicture model file")
     if len(content) < 8 + length:
         raise ModelFileError(f"{path}: the file is truncated")

@@ -8,8 +8,6 @@ id_offsets.npy    int64 (D + 1,): the id of image d is id_text[id_offsets[d]:id_
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from topicture.atomic import new_folder
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError, DataNotFound, TopictureError
 
@@ -145,29 +144,11 @@ def _log_rows(block: np.ndarray, n_words: int, first_image: int) -> np.ndarray:
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """A new folder beside `folder` that takes its place when all went well, and is removed otherwise."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    """A new folder that takes the place of an index, and of nothing else."""
     if folder.exists() and not (folder / "index.json").exists() and any(folder.iterdir()):
         raise SearchIndexError(f"{folder}: the folder holds other files; an index needs one of its own")
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        (work / "new").mkdir()
-        yield work / "new"
-        _swap(work / "new", folder, work / "old")
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _swap(new: Path, folder: Path, old: Path) -> None:
-    if not folder.exists():
-        os.rename(new, folder)
-        return
-    os.rename(folder, old)
-    try:
-        os.rename(new, folder)
-    except OSError:
-        os.rename(old, folder)
-        raise
+    with new_folder(folder) as new:
+        yield new
 
 
 def _save(path: Path, array: np.ndarray) -> None:

@@ -10,7 +10,6 @@ import io
 import os
 import sqlite3
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 
 from topicture.errors import TopictureError
 
-__all__ = ["FeatureCache", "user_cache_folder", "write_atomically"]
+__all__ = ["FeatureCache", "user_cache_folder"]
 
 FORMAT = 1
 COMMIT_SECONDS = 1.0
@@ -44,21 +43,6 @@ def user_cache_folder() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "topicture"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that others, and a crash, see the old one or the new one, never a part. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 class FeatureCache:

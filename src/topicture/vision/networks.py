@@ -11,8 +11,9 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from topicture.atomic import write_atomically
 from topicture.errors import DataNotFound, ModelFileError
-from topicture.vision.cache import user_cache_folder, write_atomically
+from topicture.vision.cache import user_cache_folder
 from topicture.vision.checkpoint import read_checkpoint
 
 __all__ = ["DEEP_VERSION", "NETWORKS", "Manifest", "network_graph", "network_key"]

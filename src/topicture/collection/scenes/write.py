@@ -4,7 +4,6 @@ import colorsys
 import csv
 import io
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -12,6 +11,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from PIL import Image
 
+from topicture.atomic import write_atomically
 from topicture.collection.scenes.render import Scene
 from topicture.collection.scenes.stream import render_scenes
 from topicture.collection.scenes.vocabulary import VOCABULARY
@@ -61,16 +61,16 @@ def write_collection(
     for index, scene in enumerate(render_scenes(n, seed, width, height, workers)):
         words = scene.words if _has_caption(seed, index, captioned) else ()
         path = folder / f"{scene.image_id}.jpg"
-        _replace(path, _jpeg(scene, words if keywords else ()))
+        write_atomically(path, _jpeg(scene, words if keywords else ()))
         if labels:
-            _replace(folder / "labels" / f"{scene.image_id}.png", _label_png(scene.labels))
+            write_atomically(folder / "labels" / f"{scene.image_id}.png", _label_png(scene.labels))
         paths.append(path)
         captions.append((path.name, words))
         truths.append((path.name, scene.present))
     if labels:
-        _replace(folder / "labels" / "vocabulary.txt", ("\n".join(VOCABULARY) + "\n").encode())
-        _replace(folder / "truth.csv", _table(truths))
-    _replace(folder / "captions.csv", _table(captions))
+        write_atomically(folder / "labels" / "vocabulary.txt", ("\n".join(VOCABULARY) + "\n").encode())
+        write_atomically(folder / "truth.csv", _table(truths))
+    write_atomically(folder / "captions.csv", _table(captions))
     return paths
 
 
@@ -121,18 +121,3 @@ def _table(rows: Iterable[tuple[str, tuple[str, ...]]]) -> bytes:
     writer.writerow(("file", "words"))
     writer.writerows((name, ";".join(words)) for name, words in rows)
     return stream.getvalue().encode()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, finds the old one or the whole new one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp makes private files
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
