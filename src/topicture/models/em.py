@@ -34,7 +34,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from scipy import sparse
 
-from topicture.corpus.batches import Batches, Image, Sizes
+from topicture.corpus.batches import Batches, Chunk, Image, Sizes
 from topicture.errors import FitWarning
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "e_step",
     "fit",
     "fit_restarts",
+    "fit_stochastic",
     "log_prior",
     "m_step",
     "map_images",
@@ -205,6 +206,36 @@ def fit(
     return FitResult(params, posteriors, np.array(trace), reason, max(0, len(trace) - 1), rejected)
 
 
+def fit_stochastic(
+    model: Model,
+    batches: Batches,
+    params: Any,
+    prior: Any,
+    *,
+    n_epochs: int,
+    rng: np.random.Generator,
+    tau0: float = 16.0,
+    kappa: float = 0.7,
+) -> Any:
+    """Parameters after stochastic steps, one a chunk: they go part of the way to the M-step of that chunk alone.
+
+        params <- (1 - rate) params + rate m_step(params, stats of the chunk * images / images of the chunk)
+
+    with rate = (tau0 + step)^-kappa. For Dirichlet posteriors, which are affine in the statistics, this is the
+    stochastic natural gradient. It suits models whose parameters may be averaged. Chunks come in a new random order
+    every epoch (in their own order where they are not kept in memory), posteriors start anew every time, and the
+    bound is not computed: `fit` goes on from here.
+    """
+    model = model._replace(elbo=_no_bound)
+    n_images, step = len(batches.corpus), 0
+    for _ in range(n_epochs):
+        for chunk in _shuffled(batches, rng):
+            rate, scale = (tau0 + step) ** -kappa, n_images / len(chunk.rows)
+            params = _stochastic_step(model, batches.dtype, chunk.image, params, prior, scale, rate)
+            step += 1
+    return jax.tree.map(np.asarray, params)
+
+
 def fit_restarts(
     model: Model,
     batches: Batches,
@@ -270,6 +301,25 @@ def e_step(
         stats = chunk_stats if stats is None else jax.tree.map(jnp.add, stats, chunk_stats)
         bound += float(chunk_bound)
     return new, stats, bound
+
+
+def _shuffled(batches: Batches, rng: np.random.Generator) -> Iterator[Chunk]:
+    """The chunks of one epoch."""
+    if not batches.kept:
+        yield from batches
+        return
+    chunks = list(batches)
+    for i in rng.permutation(len(chunks)):
+        yield chunks[i]
+
+
+@_precision()
+def _stochastic_step(model: Model, dtype: Any, image: Image, params: Any, prior: Any, scale, rate) -> Any:
+    params = _cast(params, jnp.float64)
+    expectations = _tables(model, params, dtype)
+    _, stats, _ = _pass(model, expectations, image, _init_posterior(model, expectations, image))
+    stats = jax.tree.map(_sum_outer, stats, is_leaf=_is_token_stats)
+    return _part_m_step(model, params, _cast(stats, jnp.float64), prior, scale, rate)
 
 
 @_precision()
@@ -395,13 +445,24 @@ def _over_blocks(model, tables, image, q):
 
 @partial(jax.jit, static_argnames="model")
 def _bound(model, tables, image, q):
-    bound = jax.vmap(jax.vmap(partial(model.elbo, tables)))(image, q)
+    bound = jax.lax.map(lambda block: jax.vmap(partial(model.elbo, tables))(*block), (image, q))
     return jnp.sum(jnp.where(image.weight > 0, bound, 0), dtype=jnp.float64)
 
 
 @partial(jax.jit, static_argnames="model")
 def _m_step(model, params, stats, prior):
     return _cast(model.m_step(params, stats, prior), jnp.float64)
+
+
+@partial(jax.jit, static_argnames="model")
+def _part_m_step(model, params, stats, prior, scale, rate):
+    stats = jax.tree.map(lambda x: scale * x, stats)
+    new = _cast(model.m_step(params, stats, prior), jnp.float64)
+    return jax.tree.map(lambda old, new: (1 - rate) * old + rate * new, params, new)
+
+
+def _no_bound(tables, image, q):
+    return jnp.zeros(())
 
 
 @partial(jax.jit, static_argnames="model")
