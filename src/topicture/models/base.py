@@ -139,7 +139,7 @@ class Annotator(BaseEstimator):
             arrays = dict(arrays)
             annotator.objective_trace_ = arrays.pop("objective_trace")
             annotator._restore(arrays, header["facts"])
-        except (KeyError, TypeError, ValueError, AttributeError, CorpusError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelFileError(f"{source}: the model is incomplete ({error})") from None
         return annotator
 

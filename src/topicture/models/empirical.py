@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from topicture.corpus import Corpus
+from topicture.errors import TopictureError
 from topicture.models.base import Annotator
 
 __all__ = ["Empirical", "word_frequencies"]
@@ -32,6 +33,10 @@ class Empirical(Annotator):
 
     def __init__(self, *, pseudo_count: float = 0.0):
         self.pseudo_count = pseudo_count
+
+    def _check_params(self) -> None:
+        if not 0 <= self.pseudo_count < np.inf:
+            raise TopictureError(f"{self.name}: pseudo_count must be at least 0, not {self.pseudo_count!r}")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         self.p_w_ = word_frequencies(corpus, self.pseudo_count)
