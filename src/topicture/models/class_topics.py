@@ -93,6 +93,7 @@ class Proportions(NamedTuple):
     ]  # prior, q(theta), M, classes -> what the M-step of the prior needs
     point: Callable[[Any, Any, Any], Any]  # prior, q(theta), classes -> estimate of theta (C,)
     map_step: Callable[[Any, Any, Any, Any], Any]  # prior (L,), theta (L,), expected counts (L,), M -> theta
+    even: bool  # whether exp(E ln theta_c) of two classes is always within a float's range of each other
 
 
 class ClassPrior(NamedTuple):
@@ -290,13 +291,35 @@ def _sweeps(theta, settings, n_sweeps, tables, image, log_lik, q: Posterior) -> 
         coef += take(tables.w, q.classes) * q.delta
     fixed = log_lik + (coef / jnp.maximum(M, 1))[None, :]
 
-    def sweep(_, phi):
-        q_theta = theta.fit(tables.prior, jnp.sum(phi, 0), M, q.classes)
-        e = theta.expected_log(tables.prior, q_theta, q.classes)
-        return image.region_mask[:, None] * softmax(fixed + e[None, :])
+    counts = _counts_by_products(image, fixed) if theta.even else _counts_by_softmax(image, fixed)
 
-    phi = jax.lax.fori_loop(0, n_sweeps, sweep, q.phi)
+    def expected_log(s):
+        return theta.expected_log(tables.prior, theta.fit(tables.prior, s, M, q.classes), q.classes)
+
+    # A sweep needs no more of the last phi than its sums, so phi itself is made by the last sweep alone.
+    s = jax.lax.fori_loop(0, n_sweeps - 1, lambda _, s: counts(expected_log(s)), jnp.sum(q.phi, 0))
+    phi = image.region_mask[:, None] * softmax(fixed + expected_log(s)[None, :])
     return Posterior(phi, q.classes, q.delta)
+
+
+def _counts_by_softmax(image, fixed):
+    """E ln theta -> s."""
+    return lambda e: jnp.sum(image.region_mask[:, None] * softmax(fixed + e[None, :]), 0)
+
+
+def _counts_by_products(image, fixed):
+    """E ln theta -> s, with phi_mc proportional to exp(fixed_mc) exp(e_c): two products instead of N exponentials a class.
+
+    For priors under which E ln theta differs little between classes; else exp(e_c) could leave the range of floats.
+    """
+    p = image.region_mask[:, None] * jnp.exp(fixed - jnp.max(fixed, 1, keepdims=True))
+
+    def counts(e):
+        t = jnp.exp(e - jnp.max(e))
+        total = p @ t
+        return t * (jnp.where(total > 0, 1 / jnp.where(total > 0, total, 1), 0) @ p)
+
+    return counts
 
 
 def _safeguarded(theta, settings, tables, image, log_lik, old: Posterior, new: Posterior) -> Posterior:

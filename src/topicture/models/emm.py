@@ -2,7 +2,7 @@ r"""Exponential-Multinomial Mixture [yang2010] by maximum likelihood, EMM_m. Sec
 
 theta_c ~ Exp(rate lam_c), lam_c ~ Gamma(chi1, rate chi2); regions and labels as in class_topics.py.
 
-Symbol -> code, shape:  lam -> lam C | g, r -> g, r L, shapes and scales of q(theta_c) = Gamma | zeta = E sum theta -> zeta
+Symbol -> code, shape:  lam -> lam C | g, r -> g, r L, shapes and scales of Gammas q(theta_c) | zeta = E sum theta
 Norms: "jensen" keeps the normaliser of theta in the bound, by -M E ln sum theta >= -M ln sum_c g_c r_c; "dropped" is
 the paper's bound with its Eq. (7) turned the right way up. That is no bound, depends on the scale of lam, and learning
 lam with it drives lam to 0, so lam stays as it is.
@@ -122,6 +122,7 @@ def _theta(norm: str) -> Proportions:
         partial(theta_stats, norm),
         theta_point,
         partial(map_step, norm),
+        even=True,  # g >= 1, so psi(g) is at least -0.58; r differs by no more than the rates do
     )
 
 

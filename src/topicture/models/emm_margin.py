@@ -230,7 +230,10 @@ class EMMMargin(ClassAnnotator):
 
     def _keep_best(self, steps: Iterator[Round], callback: Callable[[Any], None] | None) -> None:
         """Run until J changes by less than tol, or max_iter rounds; keep the round with the least J."""
-        losses, gaps, n_cuts, unsolved = [], [], [], 0
+        losses: list[float] = []
+        gaps: list[float] = []
+        n_cuts: list[int] = []
+        unsolved = 0
         reason = em.Results.max_iter
         best: Round | None = None
         try:

@@ -1,0 +1,165 @@
+"""The max-margin problem: oracle against enumeration, cutting planes against the full problem."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import LinearConstraint, minimize
+
+from topicture.models.margin import MarginProblem, cut_at, hinge, solve, violated_pairs
+
+
+def make_problem(seed, n=5, C=4, n_labelled=None, ties=False):
+    rng = np.random.default_rng(seed)
+    relevant = rng.random((n, C)) < 0.4
+    relevant[np.arange(n), rng.integers(C, size=n)] = True
+    relevant[relevant.all(axis=1), 0] = False
+    zbar = rng.dirichlet(np.full(C, 0.7), n)
+    if ties:
+        zbar = np.round(4 * zbar) / 4
+    return MarginProblem(zbar, relevant, None, C, n_labelled or n)
+
+
+def pairs_by_enumeration(problem, w):
+    """Counts and hinge, pair by pair."""
+    s = problem.zbar * w
+    counts, total = np.zeros(s.shape, int), 0.0
+    for n, y in enumerate(problem.relevant):
+        pairs = [(i, j) for i in np.flatnonzero(y) for j in np.flatnonzero(~y)]
+        for i, j in pairs:
+            if s[n, j] > s[n, i] - 1:
+                counts[n, [i, j]] += 1
+            total += max(0, 1 - (s[n, i] - s[n, j])) / len(pairs)
+    return counts, total / problem.n_labelled
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_oracle_is_enumeration(seed, ties):
+    problem = make_problem(seed, C=6, n_labelled=7, ties=ties)
+    w = np.random.default_rng(seed + 1).exponential(2, 6)
+    if ties:
+        w = np.ceil(w) * 2  # scores meet the margin exactly
+    counts, value = pairs_by_enumeration(problem, w)
+    np.testing.assert_array_equal(violated_pairs(problem, w), counts)
+    assert hinge(problem, w) == pytest.approx(value, abs=1e-12)
+
+
+def test_a_pair_exactly_on_the_margin_is_not_violated():
+    problem = MarginProblem(np.array([[0.5, 0.5]]), np.array([[True, False]]), None, 2, 1)
+    assert violated_pairs(problem, np.array([2.0, 0.0])).sum() == 0
+    assert violated_pairs(problem, np.array([np.nextafter(2, 0), 0.0])).sum() == 2
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_every_cut_lies_below_the_hinge_even_after_zbar_moved(seed):
+    rng = np.random.default_rng(seed)
+    problem, moved = make_problem(seed), make_problem(seed + 1)._replace(relevant=make_problem(seed).relevant)
+    pairs = cut_at(problem, rng.exponential(2, 4)).pairs
+    d = float((moved.unit * np.where(moved.relevant, pairs, 0)).sum())
+    g = (moved.unit * pairs * moved.zbar).sum(axis=0)
+    for w in rng.exponential(3, (20, 4)):
+        assert d - g @ w <= hinge(moved, w) + 1e-12
+
+
+def test_candidates_are_the_dense_problem():
+    """Classes that are not listed count as classes with zbar = 0."""
+    dense = make_problem(3, n=6, C=9)
+    zbar = np.where(dense.relevant | (np.random.default_rng(0).random((6, 9)) < 0.3), dense.zbar, 0)
+    width = int((zbar > 0).sum(axis=1).max())
+    classes = np.sort(np.argsort(-zbar, axis=1)[:, :width], axis=1)
+    listed = MarginProblem(
+        np.take_along_axis(zbar, classes, 1), np.take_along_axis(dense.relevant, classes, 1), classes, 9, 6
+    )
+    dense = dense._replace(zbar=zbar)
+    assert (listed.relevant.sum(axis=1) == dense.relevant.sum(axis=1)).all()
+    b, w = np.random.default_rng(1).random(9), np.random.default_rng(2).exponential(2, 9)
+    assert hinge(listed, w) == pytest.approx(hinge(dense, w), rel=1e-12)
+    np.testing.assert_allclose(
+        solve(listed, b, 1.0, 30.0, tol=1e-10).w, solve(dense, b, 1.0, 30.0, tol=1e-10).w, atol=1e-6
+    )
+
+
+def full_problem(problem, b, nu1, nu2):
+    """min over w and one slack a pair, all constraints at once, by a general solver."""
+    C, rows, costs = len(b), [], []
+    for zbar, y in zip(problem.zbar, problem.relevant, strict=True):
+        pairs = [(i, j) for i in np.flatnonzero(y) for j in np.flatnonzero(~y)]
+        for i, j in pairs:
+            row = np.zeros(C)
+            row[i], row[j] = zbar[i], -zbar[j]
+            rows.append(row)
+            costs.append(nu2 / (problem.n_labelled * len(pairs)))
+    n, costs = len(rows), np.array(costs)
+    margins = LinearConstraint(np.hstack([np.array(rows), np.eye(n)]), lb=1)
+    found = minimize(
+        lambda x: nu1 / 2 * x[:C] @ x[:C] - b @ x[:C] + costs @ x[C:],
+        np.append(np.ones(C), np.full(n, 2.0)),
+        jac=lambda x: np.append(nu1 * x[:C] - b, costs),
+        bounds=[(0, None)] * (C + n),
+        constraints=[margins],
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    assert found.success, found.message
+    return found.fun, found.x[:C]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cutting_planes_solve_the_full_problem(seed):
+    rng = np.random.default_rng(100 + seed)
+    problem, b = make_problem(seed, n_labelled=6), rng.random(4) * (seed % 2)
+    nu1, nu2 = 1.0, float(rng.choice([0.5, 5, 50]))
+    value, w = full_problem(problem, b, nu1, nu2)
+    solution = solve(problem, b, nu1, nu2, tol=1e-10)
+    assert solution.primal == pytest.approx(value, rel=1e-7)
+    np.testing.assert_allclose(solution.w, w, atol=2e-4)
+
+
+@pytest.mark.parametrize("nu2", [0.0, 3.0, 300.0])
+def test_the_multipliers_explain_the_weights(nu2):
+    problem, b = make_problem(11, n=8, C=6), np.random.default_rng(0).random(6)
+    solution = solve(problem, b, 2.0, nu2, tol=1e-10)
+    np.testing.assert_allclose(solution.delta.sum(axis=1), 0, atol=1e-10)
+    np.testing.assert_allclose(
+        2.0 * solution.w, np.maximum(b + (solution.delta * problem.zbar).sum(axis=0), 0), atol=1e-5
+    )
+    bound = nu2 * problem.unit * (problem.n_classes - problem.relevant.sum(axis=1, keepdims=True))
+    assert (np.where(problem.relevant, solution.delta, 0) <= bound + 1e-9).all()
+    assert (np.where(problem.relevant, solution.delta, 0) >= -1e-12).all()
+
+
+def test_the_gap_bounds_the_error_of_any_tolerance():
+    problem, b = make_problem(5, n=30, C=8), np.zeros(8)
+    exact = solve(problem, b, 1.0, 200.0, tol=1e-11)
+    for tol in (1e-1, 1e-2, 1e-4):
+        rough = solve(problem, b, 1.0, 200.0, tol=tol)
+        assert rough.converged
+        assert -1e-7 <= rough.primal - exact.primal <= rough.gap + 1e-9
+
+
+def test_warm_start_needs_fewer_cuts_and_never_worsens_the_start():
+    problem, b = make_problem(5, n=30, C=8), np.zeros(8)
+    cold = solve(problem, b, 1.0, 200.0)
+    moved = problem._replace(zbar=0.99 * problem.zbar + 0.01 / 8)
+    again = solve(moved, b, 1.0, 200.0, start=cold.w, warm=cold.cuts)
+    fresh = solve(moved, b, 1.0, 200.0)
+    assert again.n_cuts - len(cold.cuts) < fresh.n_cuts
+    at_start = 0.5 * cold.w @ cold.w + 200 * hinge(moved, cold.w)
+    assert again.primal <= at_start
+    assert again.primal == pytest.approx(fresh.primal, rel=1e-3)
+
+
+def test_too_few_cuts_are_reported():
+    problem = make_problem(5, n=30, C=8)
+    solution = solve(problem, np.zeros(8), 1.0, 200.0, max_cuts=2)
+    assert not solution.converged
+    assert solution.gap > 0
+
+
+def test_no_image_with_a_margin_term():
+    problem = MarginProblem(np.zeros((0, 3)), np.zeros((0, 3), bool), None, 3, 2)
+    solution = solve(problem, np.array([1.0, 0.0, -1.0]), 2.0, 10.0)
+    np.testing.assert_allclose(solution.w, [0.5, 0, 0])
+    assert solution.converged
