@@ -127,7 +127,8 @@ class LSA(LatentSpace):
         list without probabilities; `annotate` then gives the word at rank r a probability proportional to 1/r)
     n_neighbours : Z of soft inference (3 as published), or "auto": chosen on a held-out fifth of the tagged images
     view : "descriptor" or "visual_words"
-    word_weight : factor of the captions in the joint vectors, or "balanced" for the same mean square length
+    word_weight : factor of the captions in the joint vectors (1 as published), or "balanced": captions and visual parts
+        get the same mean square length
     search : "exact", "faiss" or "auto" neighbours
     seed : of the validation split
     """
@@ -141,7 +142,7 @@ class LSA(LatentSpace):
         inference: str = "soft",
         n_neighbours: int | str = "auto",
         view: str = "descriptor",
-        word_weight: float | str = 1.0,
+        word_weight: float | str = "balanced",
         search: str = "auto",
         seed: int = 0,
     ):

@@ -1,0 +1,74 @@
+"""The table of Liu and Tang 2005: its form, its scores recomputed, LSA1's cut lists."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_lsa import make_corpus
+
+from topicture.annotations import liu2005
+from topicture.annotations.metrics import normalised_score_of_lists, threshold_sweep
+from topicture.annotations.protocols import random_splits
+from topicture.models.lsa import LSA
+from topicture.models.nlsa import NLSA
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """Without visual words, so without PLSA, which takes longer than all others together."""
+    corpus = replace(make_corpus(np.random.default_rng(3), n_images=90), visual_words=None)
+    return list(random_splits(corpus, 0.7, seeds=(0, 1)))
+
+
+@pytest.fixture(scope="module")
+def table(parts):
+    return liu2005.run(parts, components=(2, 4))
+
+
+def test_rows_and_columns_are_those_of_the_paper(table):
+    assert list(table.scores) == ["word frequency", "LSA1", "LSA2", "NLSA", "NLSA+IWE"]
+    assert all(values.shape == (2, 2) for values in table.scores.values())
+    assert table.as_dict()["components"] == [2, 4]
+    lines = str(table).splitlines()
+    assert lines[0].split() == ["K", "2", "4"]
+    assert all(line.count("±") == 2 for line in lines[1:])
+
+
+def test_scores_are_those_of_the_models(parts, table):
+    part = parts[1]
+    model = NLSA(4, n_neighbours=3, word_weight=1.0).fit(part.tagged)
+    best = threshold_sweep(model.annotate(part.hidden), part.hidden.captions).best
+    assert table.scores["NLSA"][1, 1] == pytest.approx(best, rel=1e-12)
+
+
+def test_lists_are_cut_to_the_number_of_words_that_soft_inference_predicts(parts):
+    """With one part, LSA1 at LSA2's own numbers of words; thresholds that lie between ours can only add to it."""
+    table = liu2005.run(parts[:1], components=(3,), baseline=False)
+    part = parts[0]
+    model = LSA(3, n_neighbours=3, word_weight=1.0).fit(part.tagged)
+    sweep = threshold_sweep(model.annotate(part.hidden), part.hidden.captions)
+    lists = model.propagate(part.hidden, part.hidden.n_words)
+    best = normalised_score_of_lists(lists, part.hidden.captions, sweep.n_words).max()
+    assert table.scores["LSA1"][0, 0] == pytest.approx(best, abs=0.02)
+    assert table.scores["LSA1"][0, 0] <= best + 1e-12
+    assert "±" not in str(table)
+
+
+def test_mean_and_standard_error(table):
+    values = table.scores["LSA2"]
+    np.testing.assert_allclose(table.mean()["LSA2"], values.mean(axis=0))
+    np.testing.assert_allclose(table.standard_error()["LSA2"], np.abs(values[0] - values[1]) / 2, rtol=1e-12)
+
+
+def test_scores_are_told_as_they_come(parts):
+    told = []
+    liu2005.run(parts[:1], components=(2,), on_score=lambda *score: told.append(score[:3]))
+    assert (parts[0].name, "NLSA", 2) in told
+
+
+@pytest.mark.slow
+def test_visual_words_bring_plsa_in():
+    corpus = make_corpus(np.random.default_rng(3), n_images=90)
+    table = liu2005.run(random_splits(corpus, 0.7), components=(2,), view="visual_words")
+    assert list(table.scores) == ["word frequency", "PLSA", "LSA1", "LSA2", "NLSA", "NLSA+IWE"]
+    assert (table.scores["PLSA"] > table.scores["word frequency"]).all()
