@@ -71,6 +71,7 @@ def test_demo_writes_a_self_contained_page(tmp_path):
     assert "index.html" in result.stdout.replace("\n", "")
     page = (tmp_path / "demo" / "index.html").read_text(encoding="utf-8")
     assert page.count("data:image/jpeg;base64,") == 24
+    assert page.count("data:image/png;base64,") == 6  # labelled regions
     for outside in ("http://", "https://", "<script", "src='//", "@import"):
         assert outside not in page
     report = json.loads((tmp_path / "demo" / "demo.json").read_text())

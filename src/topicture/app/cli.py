@@ -71,7 +71,8 @@ def demo(
 ) -> None:
     """Render a sample collection, hide three quarters of its tags, learn, suggest tags, and show how good they are."""
     from topicture.app.console import Stages, print_demo
-    from topicture.app.demo import run_demo, write_page
+    from topicture.app.demo import run_demo
+    from topicture.app.demo_page import write_page
 
     out.mkdir(parents=True, exist_ok=True)
     with Stages(quiet=quiet or as_json) as stages:

@@ -1,5 +1,6 @@
 """What a person sees in the terminal: progress, tables, examples."""
 
+import math
 from pathlib import Path
 from typing import Any, Self
 
@@ -61,12 +62,13 @@ def print_demo(report: DemoReport, page: Path) -> None:
         f"the {report.n_images - report.n_tagged} hidden captions",
         title_justify="left",
     )
-    table.add_column("model")
-    for name in SHOWN:
+    shown = [name for name in SHOWN if any(not math.isnan(score.measures[name]) for score in report.scores)]
+    table.add_column("model", no_wrap=True)
+    for name in shown:
         table.add_column(f"{TITLES[name][0].lower()} {'↑' if TITLES[name][2] else '↓'}", justify="right")
     table.add_column("seconds", justify="right")
     for score in report.scores:
-        values = [f"{v:.3f}" if v < 2 else f"{v:.1f}" for v in score.measures.values()]
+        values = [_number(score.measures[name]) for name in shown]
         style = "bold" if score.model == report.best else ""
         table.add_row(score.model, *values, f"{score.seconds:.1f}", style=style)
     console.print(table)
@@ -79,6 +81,12 @@ def print_demo(report: DemoReport, page: Path) -> None:
         line.append(f"(missed: {', '.join(missed)})" if missed else "(all found)", style="dim")
         console.print(line)
     console.print(f"\nPictures: {page}", soft_wrap=True, highlight=False)
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return f"{value:.3f}" if value < 2 else f"{value:.1f}"
 
 
 def print_models(rows: list[dict[str, Any]]) -> None:

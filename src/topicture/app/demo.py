@@ -1,37 +1,48 @@
 """The demonstration: render the sample collection, hide most captions, learn, annotate, compare, show.
 
 It does the main job on a real, if small, scale: a collection of which a quarter is tagged, whose other photos get
-suggestions with probabilities. Every model is learned from the same corpus and measured on the hidden captions.
+suggestions with probabilities. Every model is learned from the same corpus and measured on the hidden captions, and,
+where it labels regions, on the regions that the renderer knows to be true.
 """
 
-import base64
-import io
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from topicture.annotations import metrics
-from topicture.annotations.predict import Suggestion, top_words
+from topicture.annotations.predict import Suggestion, region_labels, top_words
 from topicture.collection.scenes import VOCABULARY, Scene, render_scenes
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
 from topicture.models.registry import make_annotator
+from topicture.vision.measure import photo_regions
 from topicture.vision.pipeline import Photo, describe
+from topicture.vision.recipe import Recipe
 
-__all__ = ["DEMO_MODELS", "DemoReport", "Example", "Score", "run_demo"]
+__all__ = ["DEMO_MODELS", "SHOWN", "TITLES", "DemoReport", "Example", "LabelledRegions", "Score", "run_demo"]
 
-VIEWS = ("visual_words:blobs",)
+RECIPE = Recipe(("deep", "regions:deep", "visual_words:deep"), network="lite0", n_words=100)
 DEMO_MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("empirical", {}),
-    ("mix-unigram", {"n_topics": 40, "n_init": 2}),
+    ("empirical", {"pseudo_count": 0.1}),
+    ("mix-unigram", {"n_topics": 20, "n_init": 2}),
+    ("lap-var1", {"n_topics": 20, "n_init": 2}),
+    ("corr-lda", {"n_topics": 40, "n_init": 1, "max_iter": 40}),
+    ("nlsa", {}),
 )
-SHOWN = ("accuracy", "complete_length", "f1", "normalised_score", "perplexity")
+SHOWN = ("accuracy", "complete_length", "f1", "normalised_score", "perplexity", "region_accuracy")
+TITLES = {
+    "accuracy": ("Accuracy", "share of the M true words among the top M", True),
+    "complete_length": ("Complete length", "words to read until all true ones are seen", False),
+    "f1": ("F1 of top 5", "micro-averaged", True),
+    "normalised_score": ("Normalised score", "best over all thresholds", True),
+    "perplexity": ("Perplexity", "of the hidden words", False),
+    "region_accuracy": ("Regions", "whose true word is the first or second", True),
+}
+"""Measure -> title, what it is, whether more is better."""
 
 Report = Callable[[str, int, int | None], None]
 """Told the name of a stage, how much of it is done, and how much there is in all (None: not known)."""
@@ -39,7 +50,7 @@ Report = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True)
 class Score:
-    """How one model did on the hidden captions."""
+    """How one model did on the hidden captions; NaN where a measure does not apply."""
 
     model: str
     seconds: float
@@ -47,23 +58,28 @@ class Score:
     measures: dict[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class LabelledRegions:
+    """The regions of a photo, and the word that a model gives each."""
+
+    labels: np.ndarray  # (H, W)
+    words: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Example:
     """One untagged photo, the words a person gave it, and what the best model suggests."""
 
     image_id: str
     true_words: tuple[str, ...]
     suggestions: tuple[Suggestion, ...]
-    thumbnail: str  # data URI
-
-    @property
-    def n_right(self) -> int:
-        return sum(suggestion.word in self.true_words for suggestion in self.suggestions)
+    pixels: np.ndarray
+    regions: LabelledRegions | None = None
 
 
 @dataclass(frozen=True)
 class DemoReport:
-    """What the demonstration found; `scores` in the order of DEMO_MODELS, `best` the model behind the examples."""
+    """What the demonstration found; `scores` in the order of the models, `best` the one behind the suggestions."""
 
     n_images: int
     n_tagged: int
@@ -72,20 +88,24 @@ class DemoReport:
     seconds: float
     scores: tuple[Score, ...]
     best: str
+    region_model: str | None
     examples: tuple[Example, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the pictures, as JSON values."""
-        values = asdict(self)
-        values["examples"] = [
+        """Everything but the pictures, as JSON values; a measure that does not apply is null."""
+        scores = [asdict(score) for score in self.scores]
+        for score in scores:
+            score["measures"] = {k: None if np.isnan(v) else float(v) for k, v in score["measures"].items()}
+        examples = [
             {
-                "image_id": e.image_id,
-                "true_words": list(e.true_words),
-                "suggestions": [{"word": s.word, "probability": s.probability} for s in e.suggestions],
+                "image_id": example.image_id,
+                "true_words": list(example.true_words),
+                "suggestions": [suggestion._asdict() for suggestion in example.suggestions],
             }
-            for e in self.examples
+            for example in self.examples
         ]
-        return values
+        plain = ("n_images", "n_tagged", "n_words", "seed", "seconds", "best", "region_model")
+        return {**{name: getattr(self, name) for name in plain}, "scores": scores, "examples": examples}
 
 
 def run_demo(
@@ -104,19 +124,21 @@ def run_demo(
     if not 0 < tagged_fraction < 1:
         raise TopictureError(f"demo: the tagged part must lie between 0 and 1, not {tagged_fraction:g}")
     start = time.perf_counter()
-    scenes = []
-    for scene in render_scenes(n_images, seed, workers=workers):
-        scenes.append(scene)
-        report("Rendering photos", len(scenes), n_images)
+    scenes = list(_told(render_scenes(n_images, seed, workers=workers), "Rendering photos", n_images, report))
     corpus = _describe(scenes, workers, report)
     hidden = np.random.default_rng(seed).permutation(n_images) >= max(1, round(tagged_fraction * n_images))
     partly_tagged = corpus.without_captions(hidden)
 
-    scores, answers = [], {}
+    scores, fitted, answers = [], {}, {}
     for name, settings in models:
-        score, answers[name] = _learn(make_annotator(name, **settings), partly_tagged, corpus, hidden, report)
+        score, fitted[name], answers[name] = _learn(name, settings, partly_tagged, corpus, hidden, report)
         scores.append(score)
     best = max(scores, key=lambda score: score.measures["accuracy"]).model
+    region_model = next((name for name in fitted if fitted[name].labels_regions), None)
+    if region_model is not None:
+        region_words = fitted[region_model].label_regions(partly_tagged[hidden])
+        true_scenes = [scene for scene, is_hidden in zip(scenes, hidden, strict=True) if is_hidden]
+        scores = [_with_regions(score, region_model, region_words, true_scenes, report) for score in scores]
     return DemoReport(
         n_images=n_images,
         n_tagged=int((~hidden).sum()),
@@ -125,14 +147,26 @@ def run_demo(
         seconds=time.perf_counter() - start,
         scores=tuple(scores),
         best=best,
-        examples=_examples(scenes, answers[best], hidden, n_examples),
+        region_model=region_model,
+        examples=tuple(
+            _example(scenes[i], row, corpus, region_words[j] if region_model else None)
+            for j, (i, row) in enumerate(
+                zip(np.flatnonzero(hidden)[:n_examples], answers[best], strict=False)
+            )
+        ),
     )
+
+
+def _told(items: Iterator[Any], stage: str, total: int, report: Report) -> Iterator[Any]:
+    for done, item in enumerate(items, start=1):
+        report(stage, done, total)
+        yield item
 
 
 def _describe(scenes: Sequence[Scene], workers: int, report: Report) -> Corpus:
     description = describe(
         [Photo(scene.image_id, scene.pixels) for scene in scenes],
-        VIEWS,
+        RECIPE,
         captions=[scene.words for scene in scenes],
         vocabulary=VOCABULARY,
         workers=workers,
@@ -142,18 +176,24 @@ def _describe(scenes: Sequence[Scene], workers: int, report: Report) -> Corpus:
 
 
 def _learn(
-    annotator: Annotator, partly_tagged: Corpus, corpus: Corpus, hidden: np.ndarray, report: Report
-) -> tuple[Score, np.ndarray]:
+    name: str,
+    settings: dict[str, Any],
+    partly_tagged: Corpus,
+    corpus: Corpus,
+    hidden: np.ndarray,
+    report: Report,
+) -> tuple[Score, Annotator, np.ndarray]:
     start = time.perf_counter()
-    stage = f"Learning {annotator.name}"
+    stage = f"Learning {name}"
     report(stage, 0, None)
+    annotator = make_annotator(name, **settings)
     annotator.fit(partly_tagged, callback=lambda progress: report(stage, *_share(progress)))
     probabilities = annotator.annotate(partly_tagged[hidden])
     seconds = time.perf_counter() - start
     report(stage, 1, 1)
     summary = metrics.summary(probabilities, corpus[hidden].captions)
-    measures = {name: getattr(summary, name) for name in SHOWN}
-    return Score(annotator.name, seconds, annotator.result_, measures), probabilities
+    measures = {measure: getattr(summary, measure, float("nan")) for measure in SHOWN}
+    return Score(name, seconds, annotator.result_, measures), annotator, probabilities
 
 
 def _share(progress: Any) -> tuple[int, int | None]:
@@ -162,45 +202,37 @@ def _share(progress: Any) -> tuple[int, int | None]:
     return done, progress.n_restarts * (progress.max_iter + 1)
 
 
-def _examples(
-    scenes: Sequence[Scene], probabilities: np.ndarray, hidden: np.ndarray, n_examples: int
-) -> tuple[Example, ...]:
-    """The first untagged photos, five words each: not a selection."""
-    from topicture.corpus import Vocabulary
-
-    vocabulary = Vocabulary(VOCABULARY)
-    return tuple(
-        Example(
-            image_id=scenes[i].image_id,
-            true_words=scenes[i].words,
-            suggestions=tuple(top_words(row, vocabulary, 5)),
-            thumbnail=_thumbnail(scenes[i].pixels),
-        )
-        for i, row in zip(np.flatnonzero(hidden)[:n_examples], probabilities[:n_examples], strict=True)
-    )
-
-
-def _thumbnail(pixels: np.ndarray) -> str:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=85)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+def _with_regions(
+    score: Score,
+    region_model: str,
+    region_words: Sequence[np.ndarray],
+    scenes: Sequence[Scene],
+    report: Report,
+) -> Score:
+    """Adds how often a region's true word is among the first two, for the model that labels regions."""
+    if score.model != region_model:
+        return score
+    truth = []
+    for scene in _told(iter(scenes), "Checking regions", len(scenes), report):
+        truth.extend(_true_words_of_regions(scene))
+    accuracy = metrics.region_accuracy(np.concatenate(region_words), np.array(truth), k=2)
+    return Score(score.model, score.seconds, score.result, {**score.measures, "region_accuracy": accuracy})
 
 
-def write_page(report: DemoReport, folder: Path) -> Path:
-    """Write the report as one self-contained page, index.html."""
-    from topicture.app.pages import render
-    from topicture.atomic import write_atomically
+def _true_words_of_regions(scene: Scene) -> list[int]:
+    """For each region the word that most of its pixels belong to, -1 where most have none."""
+    _, labels = photo_regions(scene.pixels, RECIPE)
+    return [
+        int(np.bincount(scene.labels[labels == region].astype(np.int64) + 1).argmax()) - 1
+        for region in range(labels.max() + 1)
+    ]
 
-    path = folder / "index.html"
-    write_atomically(path, render("demo.html", report=report, shown=SHOWN, titles=TITLES).encode("utf-8"))
-    return path
 
-
-TITLES = {
-    "accuracy": ("Accuracy", "share of the M true words among the top M", True),
-    "complete_length": ("Complete length", "words to read until all true ones are seen", False),
-    "f1": ("F1 of top 5", "micro-averaged", True),
-    "normalised_score": ("Normalised score", "best over all thresholds", True),
-    "perplexity": ("Perplexity", "of the hidden words", False),
-}
-"""Measure -> title, what it is, whether more is better."""
+def _example(scene: Scene, row: np.ndarray, corpus: Corpus, region_words: np.ndarray | None) -> Example:
+    regions = None
+    if region_words is not None:
+        _, labels = photo_regions(scene.pixels, RECIPE)
+        best = region_labels(region_words, corpus.vocabulary)
+        regions = LabelledRegions(labels, tuple(None if word is None else word.word for word in best))
+    suggestions = tuple(top_words(row, corpus.vocabulary, 5))
+    return Example(scene.image_id, scene.words, suggestions, scene.pixels, regions)
