@@ -5,7 +5,8 @@ products of a few rows at a time, which walk the inverted lists of the terms; de
 functions give a (rows, columns) CSR matrix with one stored entry an edge.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = ["nearest", "shared_terms", "squared_distances"]
 
 # Entries of one block of a sparse product: 12 bytes each, so about 50 MB.
 _BLOCK_ENTRIES = 4_000_000
+_THREADS = 2
 # Neighbours whose cosines agree to so many decimals are tied, and the lower index wins (MODELS.md 2.7).
 _DECIMALS = 12
 
@@ -26,16 +28,16 @@ def shared_terms(rows: sparse.csr_array, columns: sparse.csr_array, at_least: fl
     """
     if at_least <= 0:
         return sparse.csr_array(np.ones((rows.shape[0], columns.shape[0])))
-    rows, columns = _presence(rows), _presence(columns)
-
-    def enough(block: sparse.csr_array) -> sparse.csr_array:
-        block.data = (block.data >= at_least).astype(np.float64)
-        block.eliminate_zeros()
-        return block
-
     if not np.isfinite(at_least):
         return sparse.csr_array((rows.shape[0], columns.shape[0]))
-    return _stack([enough(block) for _, block in _products(rows, columns)], columns.shape[0])
+
+    def enough(start: int, block: sparse.csr_array) -> sparse.csr_array:
+        block.data = (block.data >= at_least).astype(np.float64)
+        block.eliminate_zeros()
+        block.sort_indices()
+        return block
+
+    return _over_products(_presence(rows), _presence(columns), enough)
 
 
 def nearest(
@@ -51,14 +53,14 @@ def nearest(
     """
     if isinstance(rows, np.ndarray):
         return _nearest_dense(_unit(rows), _unit(np.asarray(columns)), k, same)
-    select = _top(k)
-    blocks = []
-    for start, block in _products(_unit(rows), _unit(columns)):
+
+    def neighbours(start: int, block: sparse.csr_array) -> sparse.csr_array:
         if same:
-            own = block.indices == np.repeat(np.arange(start, start + block.shape[0]), np.diff(block.indptr))
-            block.data[own] = 0
-        blocks.append(select(block))
-    return _stack(blocks, columns.shape[0])
+            own = np.repeat(np.arange(start, start + block.shape[0]), np.diff(block.indptr))
+            block.data[block.indices == own] = 0
+        return _top(block, k)
+
+    return _over_products(_unit(rows), _unit(columns), neighbours)
 
 
 def squared_distances(
@@ -81,40 +83,66 @@ def squared_distances(
 # --- Blocks --------------------------------------------------------------------------------------------------------
 
 
-def _products(rows: sparse.csr_array, columns: sparse.csr_array) -> Iterator[tuple[int, sparse.csr_array]]:
-    """Yield (first row, block of rows @ columns.T) with at most about _BLOCK_ENTRIES entries a block."""
-    transposed = columns.T.tocsr()
-    list_lengths = np.diff(transposed.indptr)
+def _over_products(
+    rows: sparse.csr_array,
+    columns: sparse.csr_array,
+    keep: Callable[[int, sparse.csr_array], sparse.csr_array],
+) -> sparse.csr_array:
+    """rows @ columns.T without ever holding it: `keep(first row, block)` gives what stays of a block of rows.
+
+    A block has at most about _BLOCK_ENTRIES entries. Blocks run on two threads: SciPy's product and NumPy's sums let
+    go of Python's lock.
+    """
+    transposed = sparse.csr_array(columns.T)
+    list_lengths = np.diff(transposed.indptr).astype(np.float64)
     # No row of the product has more entries than its terms' inverted lists together.
-    cost = np.minimum(_presence(rows) @ list_lengths.astype(np.float64), columns.shape[0])
+    cost = np.minimum(_presence(rows) @ list_lengths, columns.shape[0])
     block_of = (np.cumsum(cost) // _BLOCK_ENTRIES).astype(np.int64)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [rows.shape[0]]])
-    for start, end in pairwise(starts):
-        if end > start:
-            block = sparse.csr_array(rows[start:end] @ transposed)
-            block.sort_indices()
-            yield int(start), block
+
+    def block(ends: tuple[int, int]) -> sparse.csr_array:
+        start, end = ends
+        return keep(start, sparse.csr_array(rows[start:end] @ transposed))
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        blocks = list(pool.map(block, pairwise(starts.tolist())))
+    return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
 
-def _top(k: int) -> Callable[[sparse.csr_array], sparse.csr_array]:
-    """A function that keeps the k largest positive entries of every row of a block with sorted indices."""
+def _top(block: sparse.csr_array, k: int) -> sparse.csr_array:
+    """The k largest positive entries of every row; ties go to the lower index."""
+    block.eliminate_zeros()
+    n, sizes = block.shape[0], np.diff(block.indptr)
+    row = np.repeat(np.arange(n), sizes)
+    entries = np.flatnonzero(block.data > _floors(block, sizes, k)[row])
+    row, column, value = row[entries], block.indices[entries], np.round(block.data[entries], _DECIMALS)
+    order = np.lexsort((column, -value, row))
+    row, column, value = row[order], column[order], value[order]
+    position = np.arange(len(row)) - np.searchsorted(row, row)
+    chosen = (position < k) & (value > 0)
+    top = sparse.csr_array((value[chosen], (row[chosen], column[chosen])), shape=block.shape)
+    top.sort_indices()
+    return top
 
-    def select(block: sparse.csr_array) -> sparse.csr_array:
-        values = np.round(block.data, _DECIMALS)
-        keep = values > 0
-        for start, end in pairwise(block.indptr):
-            if end - start > k:
-                row = values[start:end]
-                least = np.partition(row, -k)[-k]
-                above = row > least
-                tied = np.flatnonzero(row == least)[: k - int(above.sum())]
-                above[tied] = True
-                keep[start:end] &= above
-        block.data = np.where(keep, values, 0)
-        block.eliminate_zeros()
-        return block
 
-    return select
+def _floors(block: sparse.csr_array, sizes: np.ndarray, k: int) -> np.ndarray:
+    """For every row a value that at least k entries exceed, or 0: sorting what lies above it is enough.
+
+    Most of a row are images that share one common term; sorting those too would take ten times as long.
+    """
+    floors = np.zeros(len(sizes))
+    some = np.flatnonzero(sizes)
+    starts = block.indptr[some]
+    if not len(some):
+        return floors
+    largest = np.zeros(len(sizes))
+    largest[some] = np.maximum.reduceat(block.data, starts)
+    relative = block.data / np.repeat(largest, sizes)
+    for share in (0.2, 0.4, 0.6, 0.8):
+        enough = np.add.reduceat(relative > share, starts, dtype=np.int64) >= k
+        # A little lower, so that rounding can't tie an entry below with one above.
+        floors[some[enough]] = share * largest[some[enough]] * (1 - 1e-9)
+    return floors
 
 
 def _nearest_dense(rows: np.ndarray, columns: np.ndarray, k: int, same: bool) -> sparse.csr_array:
@@ -157,9 +185,3 @@ def _unit(rows):
 
 def _row_sums(rows) -> np.ndarray:
     return np.asarray(rows.sum(axis=1), np.float64).ravel()
-
-
-def _stack(blocks: list[sparse.csr_array], n_columns: int) -> sparse.csr_array:
-    if not blocks:
-        return sparse.csr_array((0, n_columns))
-    return sparse.csr_array(sparse.vstack(blocks, format="csr"))
