@@ -36,14 +36,15 @@ def test_curves_have_a_point_for_every_number_of_topics(curves):
     assert empirical[0] is empirical[1]
 
 
-def test_table_and_plot(curves, tmp_path):
+def test_table_and_figures(curves):
     lines = curves.table().splitlines()
     assert len(lines) == 1 + 2 * 2
     mean = curves.experiments["LapVar1"][1].mean()["accuracy"]
     assert lines[-1].startswith("LapVar1")
     assert f"{mean:.4f}" in lines[-1]
-    shao.plot(curves, tmp_path / "curves.png")
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    figures = shao.figures(curves)
+    assert set(figures) == {"accuracy", "complete_length"}
+    assert "topics" in figures["accuracy"].axes[0].get_xlabel()
 
 
 def test_nothing_to_do_is_refused():

@@ -10,12 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matplotlib.figure import Figure
+
+from topicture.annotations.plots import curve_with_errors
 from topicture.annotations.protocols import Experiment, Part, Run, run_experiment
 from topicture.corpus.datasets import corel16k
 from topicture.errors import TopictureError
 from topicture.models.registry import annotator_class, make_annotator
 
-__all__ = ["MODELS", "SUBSETS", "TOPICS", "Curves", "corel_parts", "plot", "run"]
+__all__ = ["MODELS", "SUBSETS", "TOPICS", "Curves", "corel_parts", "figures", "run"]
 
 SUBSETS = tuple(range(1, 8))
 TOPICS = tuple(range(10, 101, 10))
@@ -107,20 +110,20 @@ def run(
     return Curves(tuple(topics), experiments)
 
 
-def plot(curves: Curves, path: str | Path) -> None:
-    """Draw both measures against the number of topics, as in the papers' figures, into an image file."""
-    import matplotlib
+def figures(curves: Curves) -> dict[str, Figure]:
+    """Both measures against the number of topics, as in the papers' figures: measure -> matplotlib Figure."""
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(MEASURES), figsize=(10, 4), layout="constrained")
-    for axis, (measure, label) in zip(axes, MEASURES.items(), strict=True):
+    def drawn(measure: str, label: str) -> Figure:
+        means, errors, levels = {}, {}, {}
         for title, experiments in curves.experiments.items():
-            means = [experiment.mean()[measure] for experiment in experiments]
-            errors = [experiment.standard_error()[measure] for experiment in experiments]
-            axis.errorbar(curves.topics, means, errors, label=title, capsize=2, marker="o", markersize=3)
-        axis.set(xlabel="Number of topics", ylabel=label)
-    axes[0].legend(fontsize="small")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+            values = [experiment.mean()[measure] for experiment in experiments]
+            if all(experiment is experiments[0] for experiment in experiments[1:]) and len(experiments) > 1:
+                levels[title] = values[0]
+            else:
+                means[title] = values
+                errors[title] = [experiment.standard_error()[measure] for experiment in experiments]
+        return curve_with_errors(
+            curves.topics, means, errors, x_label="Number of topics", y_label=label, levels=levels
+        )
+
+    return {measure: drawn(measure, label) for measure, label in MEASURES.items()}
