@@ -118,7 +118,7 @@ class Story(NamedTuple):
     used: Callable[[Seen], Any]  # 1 for an image that the model learns from
     word_topics: Callable[[Seen, Any], Any]  # (M, K) expected topics of the words, with their counts
     caption_topics: Callable[[Seen, Any], Any]  # (K,) topics of a new word of the image
-    held_out: Callable[[Seen, Any], Any]  # the bound that a new image is given
+    held_out: Callable[[Seen, Any], Any]  # the image's bound -> what a new image is given
     kept: tuple[str, ...]  # the fields of q that the next sweep reads
 
 
@@ -173,10 +173,14 @@ def observe(tables: Tables, image: Image) -> Seen:
     )
 
 
-def improve(story: Story, seen: Seen, q: Any, n_sweeps: int, tol: float) -> Any:
-    """At most `n_sweeps` sweeps; with tol > 0 they end when the image's bound changes by less than that, relatively."""
+def improve(story: Story, seen: Seen, q: Any, n_sweeps: int, tol: float) -> tuple[Any, Any]:
+    """q after at most `n_sweeps` sweeps, and its bound.
+
+    With tol > 0 the sweeps of an image end when its bound changes by less than that, relatively.
+    """
     if tol == 0:
-        return jax.lax.fori_loop(0, n_sweeps, lambda _, q: story.sweep(seen, q), q)
+        q = jax.lax.fori_loop(0, n_sweeps, lambda _, q: story.sweep(seen, q), q)
+        return q, story.bound(seen, q)
 
     def unfinished(state):
         _, bound, change, i = state
@@ -190,7 +194,7 @@ def improve(story: Story, seen: Seen, q: Any, n_sweeps: int, tol: float) -> Any:
 
     # The change starts infinite and the bound at zero: an image without data, of bound zero, gets one sweep.
     start = (q, jnp.zeros((), seen.G.dtype), jnp.full((), jnp.inf, seen.G.dtype), 0)
-    return jax.lax.while_loop(unfinished, once_more, start)[0]
+    return jax.lax.while_loop(unfinished, once_more, start)[:2]
 
 
 def statistics(story: Story, tables: Tables, image: Image, seen: Seen, q: Any) -> Stats:
@@ -242,9 +246,9 @@ def make_model(
         start = (
             q if keep_phi else story.init_posterior(seen)._replace(**dict(zip(story.kept, q.q, strict=True)))
         )
-        new = improve(story, seen, start, n_sweeps, sweep_tol)
+        new, bound = improve(story, seen, start, n_sweeps, sweep_tol)
         stats = statistics(story, tables, image, seen, new)
-        return (new if keep_phi else _keep(story, new, story.bound(seen, new))), stats
+        return (new if keep_phi else _keep(story, new, bound)), stats
 
     def elbo(tables, image, q):
         return story.bound(observe(tables, image), q) if keep_phi else q.bound
@@ -276,11 +280,11 @@ def make_infer(
 
     def infer(tables, image):
         seen = observe(tables, image)
-        return seen, improve(story, seen, story.init_posterior(seen), n_sweeps, tol)
+        return seen, *improve(story, seen, story.init_posterior(seen), n_sweeps, tol)
 
     def answers(tables, image):
-        seen, q = infer(tables, image)
-        return Answers(q.gamma, story.caption_topics(seen, q), story.held_out(seen, q))
+        seen, q, bound = infer(tables, image)
+        return Answers(q.gamma, story.caption_topics(seen, q), story.held_out(seen, bound))
 
     def phi(tables, image):
         return infer(tables, image)[1].phi
@@ -358,6 +362,8 @@ class GaussianLDA(GaussianTopics):
     def _label_regions(self, corpus: Corpus) -> list[np.ndarray]:
         labels = [np.zeros((0, corpus.n_words))] * len(corpus)
         some = np.flatnonzero(corpus.n_regions > 0)
+        if not len(some):
+            return labels
         means = word_means(self.params_)
         for rows, phi in self._map_images(make_infer(self.story)[1], corpus[some]):
             for image, topics in zip(some[rows], phi, strict=True):
