@@ -34,7 +34,7 @@ def run(quick: bool = True) -> list[dict]:
 def _against_scikit_learn() -> list[dict]:
     corpus = make_corpus(N_TRAIN + N_TEST, N_WORDS)
     train, test = corpus[:N_TRAIN], corpus[N_TRAIN:]
-    model = NLSA(N_COMPONENTS, centre=True, n_neighbours=N_NEIGHBOURS)
+    model = NLSA(N_COMPONENTS, centre=True, n_neighbours=N_NEIGHBOURS, word_weight=1.0)
     ours, seconds, cpu = _timed(lambda: model.fit(train).annotate(test))
     rows = [{"name": "topicture nlsa", "seconds": seconds, "cpu_seconds": cpu}]
     for solver in ("auto", "arpack"):
@@ -86,7 +86,9 @@ def make_corpus(n_images: int, n_words: int, n_columns: int = N_COLUMNS) -> Corp
 
 def _nlsa_large() -> dict:
     corpus = make_corpus(N_LARGE, N_WORDS)
-    _, seconds, cpu = _timed(lambda: NLSA(N_COMPONENTS, n_neighbours=N_NEIGHBOURS).fit(corpus))
+    _, seconds, cpu = _timed(
+        lambda: NLSA(N_COMPONENTS, n_neighbours=N_NEIGHBOURS, word_weight=1.0).fit(corpus)
+    )
     return {
         "name": f"topicture nlsa, {N_LARGE} images (Nystroem)",
         "seconds": seconds,

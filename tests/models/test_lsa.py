@@ -24,6 +24,10 @@ def make_corpus(rng, n_images=60, n_words=7, n_columns=9, n_visual=15):
     return Corpus.from_arrays(captions=captions, descriptor=descriptor, visual_words=visual)
 
 
+def with_captions(corpus, captions):
+    return Corpus.from_arrays(captions=captions, descriptor=corpus.descriptor)
+
+
 def walk(ranking, captions, n_words):
     """MODELS.md 3.13, LSA1, word by word."""
     corpus_count = captions.sum(axis=0)
@@ -107,6 +111,20 @@ def test_balanced_weight_gives_both_parts_the_same_length(rng):
     weight = LSA(word_weight="balanced").fit(corpus).word_weight_
     words = weight * corpus.captions.toarray()
     np.testing.assert_allclose(np.sum(words**2), np.sum(corpus.descriptor**2))
+
+
+def test_validation_finds_the_words_and_the_neighbours_that_help(rng):
+    """Features tell the kind and nothing else, so many neighbours are better than one; long captions mislead."""
+    corpus = make_corpus(rng, n_images=300)
+    chosen = LSA(6).fit(corpus)
+    assert chosen.n_neighbours_ >= 10
+    noisy = with_captions(corpus, corpus.captions.toarray() * rng.integers(1, 30, (300, 1)))
+    train, test = noisy.split([0.8, 0.2], seed=0)
+    likelihoods = []
+    for weight in ("auto", 1.0):
+        p = LSA(6, word_weight=weight).fit(train).annotate(test)
+        likelihoods.append(np.log(0.9 * p + 0.1 / 7)[test.captions.toarray() > 0].mean())
+    assert likelihoods[0] > likelihoods[1]
 
 
 def test_without_neighbours_the_answer_is_word_frequency(rng):

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from topicture.models import neighbours
-from topicture.models.neighbours import choose_n_neighbours, nearest, soft_inference, unit_rows
+from topicture.models.neighbours import caption_log_likelihood, nearest, soft_inference, unit_rows
 
 # Few distinct values, so that ties and zero vectors are common.
 small_integers = st.integers(-2, 2).map(float)
@@ -71,16 +71,10 @@ def test_counts_weigh_words():
     np.testing.assert_allclose(soft_inference(near, captions, np.full(3, 1 / 3)), [[4 / 7, 2 / 7, 1 / 7]])
 
 
-@pytest.mark.parametrize(("informative", "expected"), [(1, 1), (30, 30)])
-def test_the_number_of_neighbours_that_predicts_best_is_chosen(informative, expected):
-    """Word 0 is true. The nearest `informative` images have it, a part of the nearer ones with another word beside."""
-    captions = np.zeros((100, 4))
-    captions[:informative, 0] = 1
-    captions[: min(informative - 1, 20), 1:] = 1
-    captions[informative:, 1:] = 1
-    near = neighbours.Neighbours(np.arange(100)[None, :], np.ones((1, 100)))
-    truth = sparse.csr_array(np.array([[1.0, 0, 0, 0]]))
-    chosen = choose_n_neighbours(
-        near, sparse.csr_array(captions), np.full(4, 0.25), truth, (1, 3, 10, 30, 100)
-    )
-    assert chosen == expected
+def test_likelihood_counts_tokens_under_the_mixed_probabilities():
+    captions = sparse.csr_array(np.array([[1.0, 0, 0], [0, 1, 0]]))
+    near = neighbours.Neighbours(np.array([[0, 1]]), np.array([[1.0, 1.0]]))
+    truth, empirical = sparse.csr_array(np.array([[0.0, 2, 0]])), np.array([0.5, 0.5, 0])
+    one, two = (caption_log_likelihood(near, captions, empirical, truth, n) for n in (1, 2))
+    assert one == pytest.approx(2 * np.log(0.05))
+    assert two == pytest.approx(2 * np.log(0.5))

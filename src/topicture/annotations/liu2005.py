@@ -95,7 +95,7 @@ def run(
     components : numbers of latent components K (topics, for PLSA)
     view : "descriptor" (the paper's colour histograms) or "visual_words"; PLSA always learns from visual words
     n_neighbours : Z of soft inference; 3 as published, or "auto" for the one that a validation chooses
-    word_weight : of LSA and NLSA
+    word_weight : of LSA and NLSA; 1 as published, or "auto"
     baseline : whether to add a row that the paper lacks: word frequencies alone
     seed : of all draws
     on_score : told part, title, K and score as they come (not those of LSA1, which needs all parts)

@@ -15,16 +15,22 @@ from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.empirical import word_frequencies
-from topicture.models.neighbours import CANDIDATES, choose_n_neighbours, nearest, soft_inference
+from topicture.models.neighbours import caption_log_likelihood, nearest, soft_inference
 
 __all__ = ["Joint", "LatentSpace", "NeededViews", "Space"]
 
 _VIEWS = ("descriptor", "visual_words")
 _SEARCHES = ("auto", "exact", "faiss")
-# Z as published, used where there are too few tagged images to choose it by validation.
+# What a validation chooses from: Z, and the weight of words relative to the balanced one. Images to annotate carry no
+# words, so words that weigh little often do better.
+_CANDIDATE_Z = (1, 3, 10, 30, 100, 300)
+_CANDIDATE_WEIGHTS = (1.0, 0.3, 0.1, 0.03)
+# With fewer tagged images, the published Z and the balanced weight.
 _PUBLISHED_Z = 3
 _FEWEST_TO_VALIDATE = 20
 _VALIDATION_SHARE = 0.2
+# Images that take part in choosing the weight, and images whose captions are predicted in choosing Z.
+_MOST_TO_WEIGH = 2500
 _MOST_VALIDATED = 2000
 
 
@@ -73,6 +79,7 @@ class LatentSpace(Annotator):
     features_ : (N, K) coordinates of the tagged images
     captions_ : (N, V) their captions
     n_neighbours_ : Z, given or chosen
+    word_weight_ : weight of the captions, given or chosen
     """
 
     needs: ClassVar[Any] = NeededViews()
@@ -100,9 +107,9 @@ class LatentSpace(Annotator):
         rng = np.random.default_rng(self.seed)
         self.captions_ = sparse.csr_array(corpus.captions)
         self.empirical_ = word_frequencies(corpus)
-        self.word_weight_ = self._balance(corpus)
+        self.word_weight_ = self._choose_word_weight(corpus, rng)
+        self.n_neighbours_ = self._choose_n_neighbours(corpus, rng)
         joint = self._joint(corpus)
-        self.n_neighbours_ = self._choose_n_neighbours(corpus, joint, rng)
         self.space_, features, self.result_ = self._learn(joint, rng)
         self.features_ = np.ascontiguousarray(features)
         self.objective_trace_ = np.zeros(0)
@@ -112,40 +119,53 @@ class LatentSpace(Annotator):
         """The space, the coordinates (N, K) of the given images in it, and how it was found in words."""
         raise NotImplementedError
 
-    def _balance(self, corpus: Corpus) -> float:
-        """word_weight as a number; "balanced" gives captions and visual parts the same mean square length."""
-        if not isinstance(self.word_weight, str):
-            return float(self.word_weight)
-        visual = getattr(corpus, self.view)
-        visual_square = visual.power(2).sum() if sparse.issparse(visual) else np.vdot(visual, visual)
-        return float(np.sqrt(visual_square / corpus.captions.power(2).sum())) or 1.0
-
     def _joint(self, corpus: Corpus, *, with_words: bool = True) -> Joint:
         words = self.word_weight_ * corpus.captions if with_words else sparse.csr_array(corpus.captions.shape)
         return Joint(sparse.csr_array(words), getattr(corpus, self.view))
 
-    def _choose_n_neighbours(self, corpus: Corpus, joint: Joint, rng: np.random.Generator) -> int:
-        """Z as given, or by the likelihood of the captions of a fifth of the images under a space of the others."""
-        if self.n_neighbours != "auto":
+    def _choose_word_weight(self, corpus: Corpus, rng: np.random.Generator) -> float:
+        """The weight of words as given, balanced with the visual part, or the best share of that by validation."""
+        if not isinstance(self.word_weight, str):
+            return float(self.word_weight)
+        visual = getattr(corpus, self.view)
+        visual_square = visual.power(2).sum() if sparse.issparse(visual) else np.vdot(visual, visual)
+        balanced = float(np.sqrt(visual_square / corpus.captions.power(2).sum())) or 1.0
+        if self.word_weight == "balanced" or len(corpus) < _FEWEST_TO_VALIDATE:
+            return balanced
+        if len(corpus) > _MOST_TO_WEIGH:
+            corpus = corpus[np.sort(rng.choice(len(corpus), _MOST_TO_WEIGH, replace=False))]
+        held_out = _held_out(len(corpus), rng)
+
+        def likelihood(share: float) -> float:
+            self.word_weight_ = share * balanced
+            return max(self._validate(corpus, held_out, rng).values())
+
+        return balanced * max(_CANDIDATE_WEIGHTS, key=likelihood)
+
+    def _choose_n_neighbours(self, corpus: Corpus, rng: np.random.Generator) -> int:
+        """Z as given, or the one under which the captions of a fifth of the images are most probable."""
+        if not isinstance(self.n_neighbours, str):
             return int(self.n_neighbours)
-        N = len(corpus)
-        if N < _FEWEST_TO_VALIDATE:
+        if len(corpus) < _FEWEST_TO_VALIDATE:
             return _PUBLISHED_Z
-        held_out = np.zeros(N, bool)
-        held_out[rng.permutation(N)[: min(int(_VALIDATION_SHARE * N), _MOST_VALIDATED)]] = True
-        rest, questions = Joint(joint.words[~held_out], joint.visual[~held_out]), corpus[held_out]
-        space, features, _ = self._learn(rest, rng)
-        candidates = [z for z in CANDIDATES if z < len(rest)]
-        near = nearest(
-            space.project(self._joint(questions, with_words=False)),
-            features,
-            candidates[-1],
-            self.search,
+        likelihoods = self._validate(corpus, _held_out(len(corpus), rng), rng)
+        return max(likelihoods, key=likelihoods.__getitem__)
+
+    def _validate(self, corpus: Corpus, held_out: np.ndarray, rng: np.random.Generator) -> dict[int, float]:
+        """Z -> log-likelihood of the held-out captions, with a space learned from the other images."""
+        known, questions = corpus[~held_out], corpus[held_out]
+        space, features, _ = self._learn(self._joint(known), rng)
+        candidates = (
+            [z for z in _CANDIDATE_Z if z < len(known)]
+            if isinstance(self.n_neighbours, str)
+            else [self.n_neighbours]
         )
-        known = corpus[~held_out]
-        return choose_n_neighbours(
-            near, known.captions, word_frequencies(known), questions.captions, candidates
-        )
+        queries = space.project(self._joint(questions, with_words=False))
+        near = nearest(queries, features, max(candidates), self.search)
+        return {
+            z: caption_log_likelihood(near, known.captions, word_frequencies(known), questions.captions, z)
+            for z in candidates
+        }
 
     # --- Use ---------------------------------------------------------------------------------------------
 
@@ -177,8 +197,10 @@ class LatentSpace(Annotator):
                 f"{self.name}: search must be one of {', '.join(_SEARCHES)}, not {self.search!r}"
             )
         weight = self.word_weight
-        if not (weight == "balanced" if isinstance(weight, str) else weight > 0):
-            raise TopictureError(f"{self.name}: word_weight must be positive or 'balanced', not {weight!r}")
+        if not (weight in ("auto", "balanced") if isinstance(weight, str) else weight > 0):
+            raise TopictureError(
+                f"{self.name}: word_weight must be positive, 'auto' or 'balanced', not {weight!r}"
+            )
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, facts = self._space_state()
@@ -207,6 +229,12 @@ class LatentSpace(Annotator):
 
     def _restore_space(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Space:
         raise NotImplementedError
+
+
+def _held_out(n_images: int, rng: np.random.Generator) -> np.ndarray:
+    """A random fifth of the images, (n_images,) bool."""
+    chosen = rng.permutation(n_images)[: min(int(_VALIDATION_SHARE * n_images), _MOST_VALIDATED)]
+    return np.isin(np.arange(n_images), chosen)
 
 
 def _check_count(model: str, parameter: str, value: Any) -> None:

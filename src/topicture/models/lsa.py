@@ -7,8 +7,8 @@ LSA1, "propagation": walk all tagged images by decreasing cosine in the latent s
 LSA2, "soft": P(w) from the Z nearest (neighbours.py).
 
 Symbol -> code, shape:  X -> joint D x (V + L) | V_K -> basis (V + L) x K | Z -> n_neighbours
-Differs from the paper: K is cut to the numerical rank; words may be weighted against the visual part; Z may be chosen
-by validation.
+Differs from the paper: K is cut to the numerical rank; words may be weighted against the visual part; this weight and Z
+may be chosen by validation.
 """
 
 from typing import Any, NamedTuple
@@ -127,8 +127,8 @@ class LSA(LatentSpace):
         list without probabilities; `annotate` then gives the word at rank r a probability proportional to 1/r)
     n_neighbours : Z of soft inference (3 as published), or "auto": chosen on a held-out fifth of the tagged images
     view : "descriptor" or "visual_words"
-    word_weight : factor of the captions in the joint vectors (1 as published), or "balanced": captions and visual parts
-        get the same mean square length
+    word_weight : factor of the captions in the joint vectors (1 as published); "balanced": captions and visual parts
+        get the same mean square length; "auto": that, or less of it, chosen on held-out tagged images
     search : "exact", "faiss" or "auto" neighbours
     seed : of the validation split
     """
@@ -142,7 +142,7 @@ class LSA(LatentSpace):
         inference: str = "soft",
         n_neighbours: int | str = "auto",
         view: str = "descriptor",
-        word_weight: float | str = "balanced",
+        word_weight: float | str = "auto",
         search: str = "auto",
         seed: int = 0,
     ):
@@ -182,8 +182,8 @@ class LSA(LatentSpace):
                 f"{self.name}: inference must be soft or propagation, not {self.inference!r}"
             )
 
-    def _choose_n_neighbours(self, corpus: Corpus, joint: Joint, rng: np.random.Generator) -> int:
-        return 1 if self.inference == "propagation" else super()._choose_n_neighbours(corpus, joint, rng)
+    def _choose_n_neighbours(self, corpus: Corpus, rng: np.random.Generator) -> int:
+        return 1 if self.inference == "propagation" else super()._choose_n_neighbours(corpus, rng)
 
     def _learn(self, joint: Joint, rng: np.random.Generator) -> tuple[Basis, np.ndarray, str]:
         basis = singular_vectors(joint, self.n_components, rng)[1]

@@ -5,7 +5,7 @@ the empirical distribution. A cosine with a vector of length 0 is 0. Neighbours 
 decimals, ties to the lower index (2.7).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy import sparse
 __all__ = [
     "Neighbours",
     "blocks",
-    "choose_n_neighbours",
+    "caption_log_likelihood",
     "nearest",
     "ranked_images",
     "soft_inference",
@@ -28,10 +28,8 @@ _MARGIN = 2 * 10.0**-_DECIMALS
 # From so many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
 _MANY = 100_000_000
 _N_SPARE = 32
-# In choosing Z by likelihood, so much of the mass is the empirical distribution: no word has probability 0.
+# In captions' likelihoods so much of the mass is the empirical distribution: no word has probability 0.
 _BACKGROUND = 0.1
-
-CANDIDATES = (1, 3, 10, 30, 100, 300)
 
 
 class Neighbours(NamedTuple):
@@ -94,27 +92,19 @@ def ranked_images(queries: np.ndarray, features: np.ndarray) -> np.ndarray:
     return np.argsort(-cosines, axis=1, kind="stable")
 
 
-def choose_n_neighbours(
-    near: Neighbours,
-    captions: sparse.csr_array,
-    empirical: np.ndarray,
-    truth: sparse.csr_array,
-    candidates: Sequence[int] = CANDIDATES,
-) -> int:
-    """The Z among the candidates under which the true captions of the queries are most probable.
+def caption_log_likelihood(
+    near: Neighbours, captions: sparse.csr_array, empirical: np.ndarray, truth: sparse.csr_array, n: int
+) -> float:
+    """Log-probability of the true captions (D, V) of the queries under soft inference from n neighbours.
 
     Probabilities are mixed with a tenth of the empirical distribution, so that a word that no neighbour has costs
     much, but not everything.
     """
+    p = (1 - _BACKGROUND) * soft_inference(near, captions, empirical, n) + _BACKGROUND * empirical
     tokens = truth.tocoo()
-
-    def log_likelihood(n: int) -> float:
-        p = (1 - _BACKGROUND) * soft_inference(near, captions, empirical, n) + _BACKGROUND * empirical
-        seen = p[tokens.coords[0], tokens.coords[1]]
-        # A word that no training image has is as improbable under every Z.
-        return float(tokens.data @ np.log(np.where(seen > 0, seen, 1.0)))
-
-    return max(candidates, key=log_likelihood)
+    seen = p[tokens.coords[0], tokens.coords[1]]
+    # A word that no training image has is as improbable under every setting.
+    return float(tokens.data @ np.log(np.where(seen > 0, seen, 1.0)))
 
 
 # --- Search -------------------------------------------------------------------------------------------------------

@@ -156,8 +156,8 @@ class NLSA(LatentSpace):
     centre : whether coordinates are centred as in kernel PCA; False projects as the paper prints it
     n_neighbours : Z of soft inference (3 as published), or "auto": chosen on a held-out fifth of the tagged images
     view : "descriptor" or "visual_words"
-    word_weight : factor of the captions in the joint vectors (1 as published), or "balanced": captions and visual parts
-        get the same mean square length
+    word_weight : factor of the captions in the joint vectors (1 as published); "balanced": captions and visual parts
+        get the same mean square length; "auto": that, or less of it, chosen on held-out tagged images
     max_exact : up to so many tagged images the kernel matrix is decomposed itself (it takes 8 N^2 bytes)
     n_landmarks : beyond, so many drawn images stand for all (Nystroem)
     search : "exact", "faiss" or "auto" neighbours
@@ -180,7 +180,7 @@ class NLSA(LatentSpace):
         centre: bool = False,
         n_neighbours: int | str = "auto",
         view: str = "descriptor",
-        word_weight: float | str = "balanced",
+        word_weight: float | str = "auto",
         max_exact: int = 15_000,
         n_landmarks: int = 2000,
         search: str = "auto",
