@@ -187,11 +187,22 @@ def test_no_graph_term_is_the_mixture_of_unigrams():
     corpus = sampled_corpus()
     plain = tp.make_annotator("mix-unigram", **SMALL, tol=0.0).fit(corpus)
     for algorithm in ("lap-var1", "lap-var2"):
-        model = tp.make_annotator(algorithm, **SMALL, tol=0.0, lam=0.0).fit(corpus)
+        model = tp.make_annotator(
+            algorithm,
+            **SMALL,
+            tol=0.0,
+            lam=0.0,
+            temperature=1.0,
+            annealing=1.0,
+            eta_visual=0.1,
+            eta_words=0.1,
+        ).fit(corpus)
         np.testing.assert_allclose(model.objective_trace_, plain.objective_trace_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("extra", [{}, {"continuation": 2}, {"annealing": 4.0}, {"schedule": "gs"}])
+@pytest.mark.parametrize(
+    "extra", [{}, {"continuation": 2}, {"annealing": 1.0, "temperature": 1.0}, {"schedule": "gs"}]
+)
 def test_lap_var1_never_falls(extra):
     model = tp.make_annotator("lap-var1", **SMALL, lam=1.0, **extra).fit(sampled_corpus(1))
     assert_never_falls(model.objective_trace_)
@@ -201,6 +212,13 @@ def test_a_fall_is_reported_and_the_best_kept():
     """A problem on which LapVar2 falls (its seed was searched for)."""
     corpus = sampled_corpus(2, n=40, tagged=10)
     settings = {"n_topics": 4, "n_init": 1, "lam": 2.0, "gamma": 0.5, "tol": 0.0, "max_iter": 40}
+    settings |= {
+        "annealing": 1.0,
+        "temperature": 1.0,
+        "eta_visual": 0.1,
+        "eta_words": 0.1,
+        "max_smoothing": 50,
+    }
     model = tp.make_annotator("lap-var2", **settings).fit(corpus)
     assert "fell" in model.result_
     assert_never_falls(model.objective_trace_)
@@ -264,6 +282,7 @@ def test_graphs_of_several_modalities():
         ("lap-var1", {"schedule": "random"}),
         ("lap-var1", {"graph": {"colour": 3}}),
         ("lap-var1", {"annealing": 0.5}),
+        ("lap-var1", {"temperature": 0.5}),
         ("lap-var1", {"continuation": -1}),
         ("lap-var1", {"algorithm": "lap-var3"}),
         ("lap-var2", {"gamma": 2}),

@@ -1,7 +1,8 @@
 r"""LapEM [shao2009]: EM of the mixture of unigrams with smoothed posteriors (MODELS.md 3.10). See lap_mix_unigram.py.
 
 Repeat: p = softmax(A); smooth p over the graph; M-step. Q = F - lam R may fall, so the step with the largest Q is kept.
-Differs from the paper: smoothing stops before it forgets the data; a pseudo-count for topics without tagged images.
+Differs from the paper: smoothing stops before it forgets the data (ten steps by default: on a Corel subset accuracy was
+0.230 so, 0.210 when it went on until R fell by less than 1%); a pseudo-count for topics without tagged images.
 """
 
 from typing import Any
@@ -26,7 +27,7 @@ class LapEM(GraphMixture):
     stop_smoothing : "r_tol" (until a step lowers the roughness by at most `smoothing_tol` of its first value), "fixed"
         (`max_smoothing` steps) or "best_q" (the step with the largest objective)
     max_smoothing, smoothing_tol : see stop_smoothing
-    graph, continuation, annealing : see LapMixUnigram
+    graph, temperature, continuation, annealing : see LapMixUnigram
     smoothing, eta_visual, eta_words, eps_weights, start, max_iter, tol, n_init, seed, precision : see MixUnigram
     """
 
@@ -38,20 +39,21 @@ class LapEM(GraphMixture):
         *,
         lam: float = 2.11,
         gamma: float = 0.1,
-        stop_smoothing: str = "r_tol",
-        max_smoothing: int = 200,
+        stop_smoothing: str = "fixed",
+        max_smoothing: int = 10,
         smoothing_tol: float = 0.01,
         graph: Any = None,
+        temperature: float = 1.0,
         continuation: int = 0,
         annealing: float = 1.0,
         smoothing: str = "map",
-        eta_visual: float = 0.1,
-        eta_words: float = 0.1,
+        eta_visual: float = 1.0,
+        eta_words: float = 0.3,
         eps_weights: float = 1e-2,
         start: str = "kmeans",
         max_iter: int = 200,
-        tol: float = 1e-6,
-        n_init: int = 5,
+        tol: float = 1e-5,
+        n_init: int = 3,
         seed: int = 0,
         precision: str = "float64",
     ):
@@ -74,6 +76,7 @@ class LapEM(GraphMixture):
         self.max_smoothing = max_smoothing
         self.smoothing_tol = smoothing_tol
         self.graph = graph
+        self.temperature = temperature
         self.continuation = continuation
         self.annealing = annealing
 
