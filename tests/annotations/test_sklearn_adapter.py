@@ -259,6 +259,21 @@ def test_descriptors_may_be_negative():
     assert not tags.sparse
 
 
+class KnowsItsImages(Nearest):
+    """A stand-in for models with a graph: it remembers which images it was fitted on."""
+
+    name = "knows-its-images"
+
+    def _annotate(self, corpus):
+        assert not set(corpus.image_ids) & set(self.corpus_.image_ids)
+        return super()._annotate(corpus)
+
+
+def test_new_rows_are_not_taken_for_training_images():
+    X, y = four_kinds()
+    assert AnnotatorClassifier(KnowsItsImages()).fit(X, y).score(X[::-1], y[::-1]) == 1
+
+
 class NeedsRegions(Nearest):
     name = "needs-regions"
     needs = ("regions",)

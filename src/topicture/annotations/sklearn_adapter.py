@@ -70,14 +70,14 @@ class AnnotatorClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, captions)
         self.n_labels_ = self._number_of_labels(captions)
         words = [str(label) for label in self.classes_]
-        self.annotator_ = annotator.fit(_corpus(annotator, X, words, captions))
+        self.annotator_ = annotator.fit(_corpus(annotator, X, words, "trained", captions))
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(word | image), (D, V), in the order of `classes_`; rows sum to 1, for a table of labels as well."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        return self.annotator_.annotate(_corpus(self.annotator_, X, self.annotator_.vocabulary_.words))
+        return self.annotator_.annotate(_corpus(self.annotator_, X, self.annotator_.vocabulary_.words, "new"))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of every image, (D,), or a table (D, V) of its `n_labels_` most probable labels."""
@@ -148,7 +148,12 @@ def _check_views(annotator: Annotator) -> None:
             )
 
 
-def _corpus(annotator: Annotator, X: Any, words: Any, captions: Any = None) -> Corpus:
-    """X as every view that the annotator needs; a model that looks at no view still gets the images."""
+def _corpus(annotator: Annotator, X: Any, words: Any, prefix: str, captions: Any = None) -> Corpus:
+    """X as every view that the annotator needs; a model that looks at no view still gets the images.
+
+    Rows have no names. Those to predict get other ids than those of the fit, because a model with a graph knows its
+    training images by their ids and would take the first new row for the first row that it was fitted on.
+    """
     views = annotator.needs or ("visual_words",)
-    return Corpus.from_arrays(captions=captions, vocabulary=words, **dict.fromkeys(views, X))
+    ids = [f"{prefix}{i:09d}" for i in range(X.shape[0])]
+    return Corpus.from_arrays(captions, words, image_ids=ids, **dict.fromkeys(views, X))
