@@ -266,6 +266,18 @@ def test_own_graph_in_any_order(rng):
         tp.make_annotator("lap-var1", **SMALL).fit(corpus, graph=np.zeros((3, 3)))
 
 
+@pytest.mark.parametrize("name", ["lap-em", "lap-var1"])
+def test_excluded_topics_without_pseudo_counts(name):
+    """Point estimates without pseudo-counts rule topics out (-inf), for a new image even all of them."""
+    corpus = sampled_corpus(8, n=30)
+    model = tp.make_annotator(name, **SMALL, smoothing="map", eta_visual=0.0, eta_words=0.0).fit(corpus)
+    assert_never_falls(model.objective_trace_)
+    assert np.isfinite(model.objective_trace_).all()
+    everything = Corpus.from_arrays(vocabulary=corpus.vocabulary, visual_words=np.ones((1, 20)))
+    p = model.transform(everything)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
 def test_graphs_of_several_modalities():
     corpus = sampled_corpus(5)
     rules = [{"min_visual": 2}, {"min_visual": float("inf"), "min_words": 2, "weight": 0.5}]

@@ -3,7 +3,7 @@ r"""Graph regularisation of any model with one discrete variable an image [shao2
 Q(Theta, p) = F(Theta, p) - lam R(p): F the model's bound, R the roughness of the posteriors p_i = q(Z_i) on a graph.
 Given A (D, K), the model's log joint of every image and value of Z, F = sum_ik p_ik (A_ik - ln p_ik) + prior terms.
 
-Three ways to update all p at once, each a value that is called with (A, p, graph, lam):
+Two ways to update all p at once, each a value that is called with (A, p, graph, lam):
   Sweeps     LapVar1: every image's exact maximiser given its neighbours; Q never falls (3.11)
   Smoothing  LapEM and LapVar2: p = softmax(A), then damped averaging with the neighbours; Q may fall (3.10, 3.12)
 `Coupling` hands such an update to the EM loop, which knows nothing of graphs; `held` turns a model into one whose
@@ -37,6 +37,7 @@ __all__ = [
     "simplex_step",
 ]
 
+_EXCLUDED = -1e300
 _NEWTON_STEPS = 200
 _BLOCK = 65_536  # elements of an array in the solver
 
@@ -98,8 +99,7 @@ def objective(A: np.ndarray, p: np.ndarray, graph: Graph, lam: float) -> float:
 
 
 def _bound(A: np.ndarray, p: np.ndarray) -> float:
-    # A value of Z that is impossible (-inf) has p = 0 and adds nothing.
-    return float(np.where(p > 0, p * np.where(p > 0, A, 0), 0).sum() + entr(p).sum())
+    return float(np.vdot(p, A) + entr(p).sum())
 
 
 # --- All images -----------------------------------------------------------------------------------------------------
@@ -291,11 +291,15 @@ class Coupling:
 def log_joints(
     model: em.Model, log_joint: Callable[[Any, Any], Any], batches: Batches, params: Any
 ) -> np.ndarray:
-    """A (D, K) of the images of a corpus."""
+    """A (D, K) of the images of a corpus.
+
+    A value of Z that an image excludes (-inf, without pseudo-counts) becomes -1e300: its p is still exactly 0, and an
+    image that excludes all of them gets the uniform p (2.8).
+    """
     parts = list(em.map_images(log_joint, em.tables(model, params), batches))
     A = np.empty((sum(len(rows) for rows, _ in parts), parts[0][1].shape[1]))
     for rows, values in parts:
-        A[rows] = values
+        A[rows] = np.maximum(values, _EXCLUDED)
     return A
 
 
