@@ -4,7 +4,7 @@ JPEGs of rendered scenes go through `describe` with two workers, as a user's wou
 moment both workers have answered to the last photo. CPU seconds are the difference of a long and a short run, so that
 starting the workers is not in them; on a busy machine they are the figure to trust.
 
-With --full and TOPICTURE_DATA: Corel-5k from pixels, ten nearest neighbours by cosine, five words an image.
+With --full and TOPICTURE_DATA: Corel-5k from pixels, annotated by a vote of the nearest neighbours.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 from PIL import Image
 
-from topicture.annotations.metrics import per_word
+from topicture.annotations.descriptor_images import compare_on_corel
 from topicture.collection.scenes import render_scene
 from topicture.corpus.datasets import corel5k
 from topicture.vision.deep import load_network
@@ -26,8 +26,6 @@ from topicture.vision.read import read
 from topicture.vision.recipe import Recipe
 
 N_WARM = 8
-NEIGHBOURS = 10
-SHARPNESS = (5.0, 10.0, 15.0, 20.0, 30.0)  # of the vote: exp(s * cosine)
 
 
 def run(quick: bool = True) -> list[dict]:
@@ -144,32 +142,12 @@ def _jpeg(pixels: np.ndarray) -> bytes:
 
 
 def _corel(network: str) -> list[dict]:
-    """Corel-5k, the usual 260 words; the sharpness of the vote is chosen on the training images alone."""
-    data = corel5k("evaluation")
-    recipe = Recipe("deep", network=network, border=5)
-    ids = [*data.train.image_ids.tolist(), *data.test.image_ids.tolist()]
-    features = describe(list(data.images(ids)), recipe, vocabulary=["word"]).corpus.descriptor
-    assert features is not None
-    train, test = features[: len(data.train)], features[len(data.train) :]
-    words = data.train.captions.toarray()
-    among_train = train @ train.T
-    np.fill_diagonal(among_train, -np.inf)
-    f1 = {s: per_word(_vote(among_train, words, s), words).f1 for s in SHARPNESS}
-    chosen = max(f1, key=lambda s: f1[s])
-    rows = []
-    for sharpness in SHARPNESS:
-        score = per_word(_vote(test @ train.T, words, sharpness), data.test.captions.toarray())
-        mark = " (chosen on train)" if sharpness == chosen else ""
-        name = f"corel5k kNN {network}, sharpness {sharpness:g}{mark}"
-        rows.append({"name": name, **score._asdict()})
-    return rows
-
-
-def _vote(similarity: np.ndarray, words: np.ndarray, sharpness: float) -> np.ndarray:
-    """Scores (n, V): the nearest neighbours' words, weighted by exp(sharpness * cosine)."""
-    nearest = np.argpartition(-similarity, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
-    weights = np.exp(sharpness * np.take_along_axis(similarity, nearest, axis=1))
-    return np.einsum("nk,nkv->nv", weights, words[nearest])
+    """Corel-5k, the usual 260 words, five an image: the vote whose rule the training images choose, and a fixed one."""
+    recipes = {f"corel5k, deep {network}": Recipe(("deep",), network=network, border=5)}
+    return [
+        {"name": f"{row.descriptor}, {row.annotator} {tuple(row.rule or ())}", **row.measures._asdict()}
+        for row in compare_on_corel(corel5k("evaluation"), recipes)
+    ]
 
 
 if __name__ == "__main__":
