@@ -16,6 +16,7 @@ from topicture.models.registry import annotator_class
 
 # Small settings, so that the whole table runs in seconds. A registered model without an entry runs with its defaults.
 SETTINGS: dict[str, dict] = {
+    "link-lda": {"n_topics": 3, "n_epochs": 2, "n_init": 2, "max_iter": 30},
     "mix-unigram": {"n_topics": 3, "n_init": 2, "max_iter": 30},
     "gm-mixture": {"n_topics": 3, "n_init": 2, "max_iter": 30},
     "gm-lda": {"n_topics": 3, "n_init": 2, "max_iter": 15},

@@ -19,6 +19,7 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "corr-lda": ("corr_lda", "CorrLDA", {}),
     "plsa": ("plsa", "PLSA", {}),
     "plsa-words": ("plsa_words", "PLSAWords", {}),
+    "link-lda": ("link_lda", "LinkLDA", {}),
     "lap-em": ("lap_em", "LapEM", {}),
     "lap-var1": ("lap_mix_unigram", "LapMixUnigram", {"algorithm": "lap-var1"}),
     "lap-var2": ("lap_mix_unigram", "LapMixUnigram", {"algorithm": "lap-var2"}),
