@@ -308,7 +308,7 @@ def _counts_by_softmax(image, fixed):
 
 
 def _counts_by_products(image, fixed):
-    """E ln theta -> s, with phi_mc proportional to exp(fixed_mc) exp(e_c): two products instead of N exponentials a class.
+    """E ln theta -> s, with phi_mc proportional to exp(fixed_mc) exp(e_c): two products instead of many exponentials.
 
     For priors under which E ln theta differs little between classes; else exp(e_c) could leave the range of floats.
     """

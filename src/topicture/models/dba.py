@@ -98,7 +98,9 @@ def _total(alpha, gamma, classes):
     return total if classes is None else total + jnp.sum(alpha) - jnp.sum(alpha[classes])
 
 
-THETA = Proportions(fit_theta, expected_log_theta, theta_bound, theta_stats, theta_point, map_step, even=False)
+THETA = Proportions(
+    fit_theta, expected_log_theta, theta_bound, theta_stats, theta_point, map_step, even=False
+)
 
 # --- Learn: the corpus -----------------------------------------------------------------------------------------
 
