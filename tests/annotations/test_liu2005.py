@@ -66,6 +66,18 @@ def test_scores_are_told_as_they_come(parts):
     assert (parts[0].name, "NLSA", 2) in told
 
 
+def test_settings_reach_the_models(parts, table):
+    other = liu2005.run(
+        parts[:1], components=(2,), baseline=False, nlsa_params={"centre": True}, iwe_params={"n_dims": 1}
+    )
+    assert list(other.scores) == ["LSA1", "LSA2", "NLSA", "NLSA+IWE"]
+    assert other.scores["LSA2"][0, 0] == table.scores["LSA2"][0, 0]
+    assert other.scores["NLSA+IWE"][0, 0] != table.scores["NLSA+IWE"][0, 0]
+    model = NLSA(2, n_neighbours=3, word_weight=1.0, centre=True).fit(parts[0].tagged)
+    best = threshold_sweep(model.annotate(parts[0].hidden), parts[0].hidden.captions).best
+    assert other.scores["NLSA"][0, 0] == pytest.approx(best, rel=1e-12)
+
+
 @pytest.mark.slow
 def test_visual_words_bring_plsa_in():
     corpus = make_corpus(np.random.default_rng(3), n_images=90)

@@ -7,7 +7,7 @@ errors over the parts.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +82,8 @@ def run(
     view: str = "descriptor",
     n_neighbours: int | str = 3,
     word_weight: float | str = 1.0,
+    nlsa_params: Mapping[str, Any] | None = None,
+    iwe_params: Mapping[str, Any] | None = None,
     baseline: bool = True,
     seed: int = 0,
     on_score: Callable[[str, str, int, float], None] | None = None,
@@ -96,6 +98,7 @@ def run(
     view : "descriptor" (the paper's colour histograms) or "visual_words"; PLSA always learns from visual words
     n_neighbours : Z of soft inference; 3 as published, or "auto" for the one that a validation chooses
     word_weight : of LSA and NLSA; 1 as published, or "auto"
+    nlsa_params, iwe_params : further settings of NLSA (such as centre, kernel) and of IWE (n_dims, ridges)
     baseline : whether to add a row that the paper lacks: word frequencies alone
     seed : of all draws
     on_score : told part, title, K and score as they come (not those of LSA1, which needs all parts)
@@ -114,8 +117,8 @@ def run(
         makers["PLSA"] = lambda K: make_annotator("plsa", n_topics=K, seed=seed)
     titles = (*makers, "LSA1", "LSA2", "NLSA", "NLSA+IWE")
     makers["LSA2"] = lambda K: LSA(K, **shared)
-    makers["NLSA"] = lambda K: NLSA(K, **shared)
-    makers["NLSA+IWE"] = lambda K: IWE(NLSA(K, **shared), seed=seed)
+    makers["NLSA"] = lambda K: NLSA(K, **{**shared, **(nlsa_params or {})})
+    makers["NLSA+IWE"] = lambda K: IWE(makers["NLSA"](K), **{"seed": seed, **(iwe_params or {})})
 
     scores = {title: np.zeros((len(divisions), len(components))) for title in titles}
     for k, K in enumerate(components):
