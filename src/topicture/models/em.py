@@ -398,7 +398,7 @@ def _tables(model, params, dtype):
 
 @partial(jax.jit, static_argnames="model")
 def _init_posterior(model, tables, image):
-    return jax.vmap(jax.vmap(partial(model.init_posterior, tables)))(image)
+    return jax.lax.map(jax.vmap(partial(model.init_posterior, tables)), image)
 
 
 @partial(jax.jit, static_argnames="model")
@@ -504,7 +504,7 @@ def _unless_padding(weight, x):
     if isinstance(x, Scatter):
         return Scatter(x.ids, real(x.values), x.size)
     if isinstance(x, Outer):
-        return Outer(x.ids, real(x.weights), real(x.row), x.size, x.columns, x.n_columns)
+        return x  # padding has weights 0 already, and copies cost as much as the arithmetic
     return real(x)
 
 
@@ -553,9 +553,12 @@ def _sum_outer(x):
 
 
 def _compressed(values, columns, n_rows, n_columns):
-    """A sparse matrix whose rows have equally many entries."""
-    starts = np.arange(n_rows + 1) * (values.size // max(n_rows, 1))
-    return sparse.csr_array((values.reshape(-1), columns.reshape(-1), starts), shape=(n_rows, n_columns))
+    """A sparse matrix from rows of equally many entries, zeros (most of them padding) left out."""
+    shape = n_rows, values.size // max(n_rows, 1)
+    values, columns = values.reshape(shape), columns.reshape(shape)
+    real = values != 0
+    starts = np.concatenate([[0], np.cumsum(real.sum(axis=1))])
+    return sparse.csr_array((values[real], columns[real], starts), shape=(n_rows, n_columns))
 
 
 @jax.jit
