@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topicture.models.iwe import (
+from topicture.models.embedding import (
     Ridge,
     Words,
     embed,

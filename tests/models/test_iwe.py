@@ -11,8 +11,9 @@ from sklearn.base import clone
 import topicture as tp
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError, UnknownModel
-from topicture.models import iwe
-from topicture.models.iwe import IWE, Ridge, Words, embed, energy, image_gradient, posterior, word_gradient
+from topicture.models import embedding, iwe
+from topicture.models.embedding import Ridge, Words, embed, energy, image_gradient, posterior, word_gradient
+from topicture.models.iwe import IWE
 
 RIDGE = Ridge(0.1, 0.05)
 
@@ -76,7 +77,7 @@ def test_places_do_not_depend_on_the_start(rng, scale):
 def test_small_blocks_and_sparse_captions_change_nothing(rng, monkeypatch):
     P, r, words = make_problem(rng, n_images=30)
     whole = embed(P, words, 0.1), energy(P, r, words, RIDGE), word_gradient(P, r, words, RIDGE)
-    monkeypatch.setattr(iwe, "_BLOCK_BYTES", 8 * 5 * 7)
+    monkeypatch.setattr(embedding, "_BLOCK_BYTES", 8 * 5 * 7)
     P = sparse.csr_array(P)
     np.testing.assert_allclose(embed(P, words, 0.1), whole[0], atol=1e-10)
     assert energy(P, r, words, RIDGE) == pytest.approx(whole[1], rel=1e-12)
@@ -85,12 +86,12 @@ def test_small_blocks_and_sparse_captions_change_nothing(rng, monkeypatch):
 
 def test_the_reduced_problem_has_the_gradient_of_the_energy_at_the_best_places(rng):
     P, r, words = make_problem(rng)
-    best, value, gradient = iwe._embed_and_differentiate(P, words, RIDGE, r)
+    best, value, gradient = embedding._embed_and_differentiate(P, words, RIDGE, r)
     assert value == pytest.approx(energy(P, best, words, RIDGE), rel=1e-12)
     np.testing.assert_allclose(gradient, word_gradient(P, best, words, RIDGE), atol=1e-10)
     reduced = approx_fprime(
         words.phi.ravel(),
-        lambda x: iwe._embed_and_differentiate(
+        lambda x: embedding._embed_and_differentiate(
             P, Words(x.reshape(words.phi.shape), words.log_q), RIDGE, best
         )[1],
         1e-6,
