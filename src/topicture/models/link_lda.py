@@ -377,7 +377,7 @@ class LinkLDA(EMAnnotator):
     def _model(self) -> em.Model:
         return model(Settings(self.n_sweeps, learn_alpha=self.learn_alpha, learn_eta=self.learn_eta))
 
-    def _prior(self) -> None:
+    def _prior(self) -> Any:
         return None
 
     def _start(self, corpus: Corpus, rng: np.random.Generator) -> Params:
