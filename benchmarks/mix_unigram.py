@@ -11,11 +11,11 @@ from scipy.special import digamma, gammaln
 
 from topicture.corpus.batches import Batches
 from topicture.models import em, mix_unigram
-from topicture.models.mix_unigram import MODEL, DirichletParams, PointParams, Prior
+from topicture.models.mix_unigram import EXACT, DirichletParams, PointParams, Prior
 
 PRIOR = Prior(0.01, 0.1, 0.1)
 ROUNDS = 7
-ITERATIONS = 10
+ITERATIONS = 25
 
 
 def run(quick: bool = True) -> list[dict]:
@@ -61,10 +61,10 @@ def run(quick: bool = True) -> list[dict]:
 
 def _ours(corpus, start, dtype):
     blocks = em.block_images(len(start.a), dtype, width=lambda sizes: 1)
-    batches = Batches(corpus, MODEL.views, dtype=dtype, block_images=blocks, multiple=em.n_devices())
+    batches = Batches(corpus, EXACT.views, dtype=dtype, block_images=blocks, multiple=em.n_devices())
 
     def step(iterations):
-        return em.fit(MODEL, batches, start, PRIOR, max_iter=iterations - 1, tol=0.0).objective
+        return em.fit(EXACT, batches, start, PRIOR, max_iter=iterations - 1, tol=0.0).objective
 
     begin = time.perf_counter()
     step(2)

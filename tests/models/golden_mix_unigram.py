@@ -15,7 +15,7 @@ def run(case):
     prior = Prior(config["eps_a"], *(config[name] for name in names))
     params = kind(*(case.inputs[f"init_{name}"] for name in kind._fields))
     batches = Batches(corpus, mix_unigram.MODEL.views)
-    result = em.fit(mix_unigram.MODEL, batches, params, prior, max_iter=config["iters"], tol=0.0)
+    result = em.fit(mix_unigram.EXACT, batches, params, prior, max_iter=config["iters"], tol=0.0)
     test = Corpus.from_arrays(vocabulary=corpus.vocabulary, visual_words=case.inputs["test_F"])
     p, pw = _posterior(result.params, corpus)
     test_p, test_pw = _posterior(result.params, test)

@@ -291,16 +291,28 @@ def e_step(
 ) -> tuple[list[Any], Any, float]:
     """One pass: new posteriors, summed statistics and the bound. A posterior that is None is started."""
     expectations = _tables(model, _cast(params, jnp.float64), batches.dtype)
-    new, stats, bound = [], None, 0.0
+    new: list[Any] = []
+    stats, bound, running = None, 0.0, None
     for chunk, q in zip(batches, posteriors, strict=True):
         if q is None:
             q = _init_posterior(model, expectations, chunk.image)
-        q, chunk_stats, chunk_bound = _pass(model, expectations, chunk.image, q)
-        chunk_stats = jax.tree.map(_sum_outer, chunk_stats, is_leaf=_is_token_stats)
-        new.append(q if batches.kept else jax.tree.map(np.asarray, q))
-        stats = chunk_stats if stats is None else jax.tree.map(jnp.add, stats, chunk_stats)
-        bound += float(chunk_bound)
+        # XLA works on this chunk while SciPy sums the tokens of the one before.
+        started = _pass(model, expectations, chunk.image, q)
+        if running is not None:
+            stats, bound = _collect(new, stats, bound, running, batches.kept)
+        running = started
+    if running is not None:
+        stats, bound = _collect(new, stats, bound, running, batches.kept)
     return new, stats, bound
+
+
+def _collect(new: list[Any], stats: Any, bound: float, finished: Any, kept: bool) -> tuple[Any, float]:
+    """Add a chunk to the sums and keep its posteriors, on the host where chunks do not stay in memory."""
+    q, chunk_stats, chunk_bound = finished
+    chunk_stats = jax.tree.map(_sum_outer, chunk_stats, is_leaf=_is_token_stats)
+    new.append(q if kept else jax.tree.map(np.asarray, q))
+    stats = chunk_stats if stats is None else jax.tree.map(jnp.add, stats, chunk_stats)
+    return stats, bound + float(chunk_bound)
 
 
 def _shuffled(batches: Batches, rng: np.random.Generator) -> Iterator[Chunk]:
