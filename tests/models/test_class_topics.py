@@ -1,6 +1,6 @@
 """DBA and EMM: bounds against enumeration, updates as stationary points, their relation, candidates, use."""
 
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -93,6 +93,7 @@ def test_bound_is_below_the_exact_evidence(name, seed):
             assert value >= exact - 6
 
 
+@cache
 def _elbo_of(model):
     theta, settings = model.elbo.args
 
@@ -186,7 +187,7 @@ def test_m_step_is_a_stationary_point_of_the_objective(model_kind, label):
     with jax.enable_x64(True):
         old = jax.tree.map(jnp.asarray, em.tables(model, params))
         names = ["mu", "alpha" if module is dba else "lam"] + (["w"] if label == "chord" else [])
-        gradient = jax.grad(objective)({name: jnp.asarray(getattr(new, name)) for name in names})
+        gradient = jax.jit(jax.grad(objective))({name: jnp.asarray(getattr(new, name)) for name in names})
         for name, value in gradient.items():
             np.testing.assert_allclose(value, 0, atol=2e-8, err_msg=name)
 
