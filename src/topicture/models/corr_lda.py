@@ -17,7 +17,8 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.models.expfam import dirichlet_expected_log, dirichlet_kl, softmax, times_log, xlogx
-from topicture.models.gaussian_lda import GaussianLDA, PointParams, Seen, Story
+from topicture.models.gaussian_lda import PointParams, Seen, Story
+from topicture.models.gaussian_lda_annotator import GaussianLDA
 
 __all__ = ["STORY", "CorrLDA", "Posterior", "sample"]
 

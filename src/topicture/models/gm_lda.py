@@ -16,7 +16,8 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.models.expfam import dirichlet_expected_log, dirichlet_kl, softmax, xlogx
-from topicture.models.gaussian_lda import GaussianLDA, PointParams, Seen, Story
+from topicture.models.gaussian_lda import PointParams, Seen, Story
+from topicture.models.gaussian_lda_annotator import GaussianLDA
 
 __all__ = ["GMLDA", "STORY", "Posterior", "sample"]
 
