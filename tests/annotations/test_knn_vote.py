@@ -51,22 +51,26 @@ def test_choice_takes_the_rule_that_is_right_on_hidden_folds(rng):
     fold_of = np.tile([0, 1], 20)
     truth = np.repeat(np.arange(20), 2)
 
-    def right(scores):
-        return float((scores.argmax(axis=1) == truth).mean())
+    def right(scores, rows):
+        return float((scores.argmax(axis=1) == truth[rows]).mean())
 
     rules = (Rule(5, 0.0), Rule(1, 0.0), Rule(2, 0.0))
     assert choose_rule(twins, sparse.csr_array(words), fold_of, right, rules) == Rule(1, 0.0)
-    # Were a row's twin in its own fold, nothing could be right; the first candidate then stays.
-    assert choose_rule(twins, sparse.csr_array(words), truth, lambda scores: 0.0, rules) == rules[0]
+    # Equally good candidates: the first stays.
+    assert choose_rule(twins, sparse.csr_array(words), truth, lambda scores, rows: 0.0, rules) == rules[0]
 
 
 def test_rows_of_one_fold_do_not_answer_for_one_another(rng):
     features = rng.normal(size=(12, 3))
     words = sparse.csr_array(np.eye(12))
     fold_of = np.arange(12) % 3
-    seen = []
-    choose_rule(features, words, fold_of, lambda scores: seen.append(scores) or 0.0, [Rule(12, 1.0)])
-    (scores,) = seen
+    scores = np.zeros((12, 12))
+
+    def note(answers, rows):
+        scores[rows] = answers
+        return 0.0
+
+    choose_rule(features, words, fold_of, note, [Rule(12, 1.0)])
     same_fold = fold_of[:, None] == fold_of
     assert not scores[same_fold].any()
     assert (scores[~same_fold] > 0).all()

@@ -147,11 +147,13 @@ def _annotations(part: Division, models: Models, seed: int):
     """(annotator, rule or None, scores (D, V) of the test images) for every annotator that can use the views."""
     rows, questions = image_rows(part.train), image_rows(part.test)
     truth = part.train.captions.toarray()
+    # Means over words depend on how often a word occurs in the set: the folds have the size of the test set.
+    n_folds = max(2, round(len(rows) / len(questions)))
     chosen = choose_rule(
         rows,
         part.train.captions,
-        random_folds(len(rows), seed=seed),
-        lambda scores: per_word(scores, truth, WORDS_PER_IMAGE).f1,
+        random_folds(len(rows), n_folds, seed),
+        lambda scores, asked: per_word(scores, truth[asked], WORDS_PER_IMAGE).f1,
     )
     rules = {"vote": chosen, "vote, fixed rule": REFERENCE_RULE}
     for name, rule in rules.items():

@@ -126,7 +126,7 @@ def _votes(
     voters: np.ndarray,
     words: sparse.csr_array,
     fold: np.ndarray,
-    measure: Callable[[np.ndarray], float],
+    measure: Callable[[np.ndarray, np.ndarray], float],
 ) -> tuple[Rule, np.ndarray]:
     """The rule that `measure` prefers and the scores (R, V) of the test regions; `voters` (R,) bool have `words`."""
     assert part.train.regions is not None
@@ -136,10 +136,9 @@ def _votes(
     return rule, vote(nearest(part.test.regions, features, rule.n_neighbours), words, rule)
 
 
-def _share_right(accepted: np.ndarray) -> Callable[[np.ndarray], float]:
-    """Scores (n, V) -> share of the rows whose best word is among those accepted, (n, V) bool."""
-    rows = np.arange(len(accepted))
-    return lambda scores: float(accepted[rows, scores.argmax(axis=1)].mean())
+def _share_right(accepted: np.ndarray) -> Callable[[np.ndarray, np.ndarray], float]:
+    """(scores (m, V), rows (m,)) -> share of those rows whose best word is among those accepted, (n, V) bool."""
+    return lambda scores, rows: float(accepted[rows, scores.argmax(axis=1)].mean())
 
 
 def _image_of_region(corpus: Corpus) -> np.ndarray:

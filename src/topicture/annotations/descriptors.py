@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from topicture.annotations.descriptor_images import COREL, compare_on_corel
+from topicture.annotations.descriptor_images import COREL, Models, compare_on_corel
 from topicture.annotations.descriptor_regions import MSRC_REGIONS, compare_on_msrc
 from topicture.annotations.descriptor_report import markdown
 from topicture.corpus.datasets import corel5k, msrc_v2
@@ -41,10 +41,8 @@ def run(
     if quick:
         corel = replace(corel, train=corel.train[::8], test=corel.test[::8])
         msrc = replace(msrc, train=msrc.train[::8], test=msrc.test[::8])
-    n_topics, n_iterations = (20, 10) if quick else (100, 60)
-    corr_lda = partial(make_annotator, "corr-lda", n_topics=n_topics, max_iter=n_iterations, seed=SEED)
+    corel_topics, msrc_topics, n_iterations = ((20,), (20,), 10) if quick else ((100,), (50, 100), 60)
     settings: dict[str, Any] = {
-        "models": {f"Corr-LDA, {n_topics} topics": corr_lda},
         "cache": cache,
         "workers": workers,
         "seed": SEED,
@@ -55,9 +53,19 @@ def run(
         f"MSRC v2: {len(msrc.train)} and {len(msrc.test)} images, {len(msrc.vocabulary)} classes.",
         f"Corr-LDA: at most {n_iterations} iterations, one start. Seed {SEED} everywhere.",
     ]
-    regions = compare_on_msrc(msrc, **settings)
-    images = compare_on_corel(corel, **settings)
+    regions = compare_on_msrc(msrc, models=_corr_lda(msrc_topics, n_iterations), **settings)
+    images = compare_on_corel(corel, models=_corr_lda(corel_topics, n_iterations), **settings)
     return markdown(images, regions, command=command, facts=facts)
+
+
+def _corr_lda(topics: Sequence[int], n_iterations: int) -> Models:
+    """Makers of Corr-LDA, one for each number of topics."""
+    return {
+        f"Corr-LDA, {K} topics": partial(
+            make_annotator, "corr-lda", n_topics=K, max_iter=n_iterations, seed=SEED
+        )
+        for K in topics
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -46,7 +46,7 @@ def choose_rule(
     features: np.ndarray,
     words: sparse.csr_array,
     fold_of: np.ndarray,
-    measure: Callable[[np.ndarray], float],
+    measure: Callable[[np.ndarray, np.ndarray], float],
     rules: Sequence[Rule] = RULES,
 ) -> Rule:
     """The rule under which training rows are best annotated by the training rows of the other folds.
@@ -58,7 +58,8 @@ def choose_rule(
     fold_of : (n,) int
         Rows that must not answer for one another, such as the regions of one image, share a fold.
     measure : callable
-        Scores (n, V), rows as in `features`, to a number of which more is better. Ties go to the earlier rule.
+        Scores (m, V) of the m rows of a fold, and which rows (m,) they are, to a number of which more is better. The
+        rule with the best mean over the folds is taken; ties go to the earlier one.
     rules : candidates
     """
     most = max(rule.n_neighbours for rule in rules)
@@ -68,10 +69,7 @@ def choose_rule(
         folds.append((asked, nearest(features[asked], features[others], most), words[others]))
 
     def quality(rule: Rule) -> float:
-        scores = np.zeros(words.shape)
-        for asked, near, known in folds:
-            scores[asked] = vote(near, known, rule)
-        return measure(scores)
+        return float(np.mean([measure(vote(near, known, rule), asked) for asked, near, known in folds]))
 
     return max(rules, key=quality)
 
