@@ -5,7 +5,7 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches, Chunk
 from topicture.models import class_topics, em
-from topicture.models.class_topics import ClassPrior, Posterior, Settings
+from topicture.models.class_values import ClassPrior, Posterior, Settings
 
 
 class LabelledBatches(Batches):

@@ -15,7 +15,7 @@ from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
 from topicture.errors import CorpusError, TopictureError
 from topicture.models import class_topics, dba, em, emm
-from topicture.models.class_topics import ClassPrior, Posterior, Settings
+from topicture.models.class_values import ClassPrior, Posterior, Settings
 
 C, U = 3, 5
 

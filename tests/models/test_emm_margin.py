@@ -11,7 +11,7 @@ from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
 from topicture.errors import CorpusError
 from topicture.models import class_topics, em, emm, emm_margin
-from topicture.models.class_topics import ClassPrior, Settings
+from topicture.models.class_values import ClassPrior, Settings
 
 FAST = {"n_sweeps": 2, "n_sweeps_use": 10, "max_iter": 4}
 

@@ -10,7 +10,8 @@ from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches, Image, Sizes
 from topicture.errors import CorpusError, TopictureError
 from topicture.models import em
-from topicture.models.class_topics import Proportions, Settings, infer, proportions, region_words, word_scores
+from topicture.models.class_topics import infer, proportions, region_words, word_scores
+from topicture.models.class_values import Proportions, Settings
 from topicture.models.em_annotator import EMAnnotator
 
 __all__ = ["SCORES", "ClassAnnotator"]

@@ -12,10 +12,9 @@ Label models: "chord" bounds the Bernoulli's partition function from above by it
 paper's y w zbar without a partition function, to be used with fixed or max-margin weights w.
 """
 
-from collections.abc import Callable
 from functools import partial
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +24,16 @@ from scipy import sparse
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
 from topicture.models import em
+from topicture.models.class_values import (
+    ClassPrior,
+    Posterior,
+    Proportions,
+    Settings,
+    Stats,
+    Tables,
+    spread,
+    take,
+)
 from topicture.models.expfam import (
     dirichlet_expected_log,
     dirichlet_kl,
@@ -37,12 +46,6 @@ from topicture.models.tokens import tokens_log_density
 
 __all__ = [
     "VIEWS",
-    "ClassPrior",
-    "Posterior",
-    "Proportions",
-    "Settings",
-    "Stats",
-    "Tables",
     "class_log_prior",
     "class_m_step",
     "class_tables",
@@ -53,80 +56,12 @@ __all__ = [
     "init_posterior",
     "proportions",
     "region_words",
-    "spread",
-    "take",
     "word_scores",
 ]
 
 VIEWS = ("captions", "region_words")
 _MAP_SWEEPS = 200
 _MAP_ZERO = 1e-8  # share of theta below which the MAP iteration, which only approaches zero, is at zero
-
-# --- Values ----------------------------------------------------------------------------------------------------
-
-
-class Settings(NamedTuple):
-    """What changes the compiled code."""
-
-    label: str = "chord"  # or "printed"
-    kappa: float = 1.0  # weight of the printed label term
-    n_sweeps: int = 5
-    n_candidates: int = 0  # classes in play for an image; 0: all
-    margin: bool = False  # max-margin training: posteriors carry multipliers delta
-    safeguard: float = (
-        0.0  # nu2 / N_lab: line search on each image's share of the max-margin objective; 0: none
-    )
-    learn_eta: bool = True
-    learn_prior: bool = True  # alpha or lam
-
-
-class Proportions(NamedTuple):
-    """The theta part of a model. `prior` is alpha or lam, (C,); `classes` the candidates, (L,), or None for all."""
-
-    fit: Callable[[Any, Any, Any, Any], Any]  # prior, s, M, classes -> q(theta)
-    expected_log: Callable[[Any, Any, Any], Any]  # prior, q(theta), classes -> E ln theta (L,)
-    bound: Callable[
-        [Any, Any, Any, Any], Any
-    ]  # prior, q(theta), M, classes -> its terms of the bound but s.E ln theta
-    stats: Callable[
-        [Any, Any, Any, Any], Any
-    ]  # prior, q(theta), M, classes -> what the M-step of the prior needs
-    point: Callable[[Any, Any, Any], Any]  # prior, q(theta), classes -> estimate of theta (C,)
-    map_step: Callable[[Any, Any, Any, Any], Any]  # prior (L,), theta (L,), expected counts (L,), M -> theta
-    even: bool  # whether exp(E ln theta_c) of two classes is always within a float's range of each other
-
-
-class ClassPrior(NamedTuple):
-    """Beta pseudo-counts and range of the label weights, and the Gamma prior of EMM's rates (DBA has none)."""
-
-    a_w: Any = 1.0
-    b_w: Any = 1.0
-    w_min: Any = 1e-3
-    w_max: Any = 50.0
-    chi1: Any = 2.0
-    chi2: Any = 1.0
-
-
-class Tables(NamedTuple):
-    log_mu: Any  # (U, C) E[ln beta]
-    w: Any  # (C,)
-    prior: Any  # (C,) alpha or lam
-
-
-class Posterior(NamedTuple):
-    """The state of one image; q(theta) has a closed form given phi, so the bound is a function of phi alone."""
-
-    phi: Any  # (N, L); 0 for padded regions
-    classes: Any  # (L,) int32, or None
-    delta: Any  # (L,) multipliers that max-margin training sets between E-steps, or None
-
-
-class Stats(NamedTuple):
-    visual: Any  # (U, C) sum_m x_mu phi_mc
-    theta: Any
-    zbar: Any  # (C,) sum of zbar over labelled images
-    zbar_hit: Any  # (C,) sum of y zbar over labelled images
-
 
 # --- Start -----------------------------------------------------------------------------------------------------
 
@@ -418,16 +353,3 @@ def _visual_counts(tables, image, q: Posterior):
         return em.Outer(image.bags.ids, image.bags.counts, q.phi, size=size)
     columns = jnp.broadcast_to(q.classes, q.phi.shape)
     return em.Outer(image.bags.ids, image.bags.counts, q.phi, size=size, columns=columns, n_columns=C)
-
-
-# --- Classes in play ----------------------------------------------------------------------------------------------
-
-
-def take(values: Any, classes: Any) -> Any:
-    """Of values (C,) those of the classes in play, (L,)."""
-    return values if classes is None else values[classes]
-
-
-def spread(classes: Any, values: Any, rest: Any) -> Any:
-    """(C,): `values` (L,) for the classes in play, `rest` (C,) for all others."""
-    return values if classes is None else rest.at[classes].set(values)

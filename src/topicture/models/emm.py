@@ -21,7 +21,7 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.models import class_topics, em
 from topicture.models.class_annotator import ClassAnnotator
-from topicture.models.class_topics import ClassPrior, Proportions, Settings, Stats, Tables, spread, take
+from topicture.models.class_values import ClassPrior, Proportions, Settings, Stats, Tables, spread, take
 from topicture.models.expfam import gamma_expected_log, gamma_exponential_kl, jensen_scale
 from topicture.models.sample_classes import sample_corpus
 

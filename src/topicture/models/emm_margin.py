@@ -23,7 +23,7 @@ from topicture.corpus.batches import Batches
 from topicture.errors import CorpusError
 from topicture.models import class_topics, em, margin
 from topicture.models.class_annotator import ClassAnnotator
-from topicture.models.class_topics import ClassPrior, Posterior, Settings
+from topicture.models.class_values import ClassPrior, Posterior, Settings
 from topicture.models.emm import THETA, Params, make_model
 from topicture.models.margin import MarginProblem, Solution
 
