@@ -41,6 +41,7 @@ __all__ = [
     "FitResult",
     "Model",
     "Outer",
+    "Product",
     "Progress",
     "Results",
     "Scatter",
@@ -102,6 +103,19 @@ class Outer:
     # Where a row holds only some columns of the table: which, (..., K), distinct, and how many there are in all.
     columns: Any = None
     n_columns: int = field(default=0, metadata={"static": True})
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Product:
+    """Statistics left' right, (K, F), of one image's parts: summed over images they are one matrix product a block.
+
+    The product of every image by itself would be written and read again before it is added: for 5,000 images of
+    twelve regions, K = 200 and F = 46 that took 0.64 s where the product of a block takes 0.07.
+    """
+
+    left: Any  # (..., n, K)
+    right: Any  # (..., n, F)
 
 
 class Results(Enum):
@@ -221,16 +235,19 @@ def fit_stochastic(
 
         params <- (1 - rate) params + rate m_step(params, stats of the chunk * images / images of the chunk)
 
-    with rate = (tau0 + step)^-kappa. For Dirichlet posteriors, which are affine in the statistics, this is the
+    with rate = (tau0 + step)^-kappa, less in proportion where a chunk holds fewer images than the largest one: scaled
+    up, few images are a noisy estimate. For Dirichlet posteriors, which are affine in the statistics, this is the
     stochastic natural gradient. It suits models whose parameters may be averaged. Chunks come in a new random order
     every epoch (in their own order where they are not kept in memory), posteriors start anew every time, and the
     bound is not computed: `fit` goes on from here.
     """
     model = model._replace(elbo=_no_bound)
     n_images, step = len(batches.corpus), 0
+    largest = max(len(chunk.rows) for chunk in batches)
     for _ in range(n_epochs):
         for chunk in _shuffled(batches, rng):
             rate, scale = (tau0 + step) ** -kappa, n_images / len(chunk.rows)
+            rate *= len(chunk.rows) / largest
             params = _stochastic_step(model, batches.dtype, chunk.image, params, prior, scale, rate)
             step += 1
     return jax.tree.map(np.asarray, params)
@@ -504,7 +521,7 @@ def _is_none_or_outer(x: Any) -> bool:
 
 
 def _is_token_stats(x: Any) -> bool:
-    return isinstance(x, Scatter | Outer)
+    return isinstance(x, Scatter | Outer | Product)
 
 
 def _unless_padding(weight, x):
@@ -515,6 +532,8 @@ def _unless_padding(weight, x):
 
     if isinstance(x, Scatter):
         return Scatter(x.ids, real(x.values), x.size)
+    if isinstance(x, Product):
+        return Product(real(x.left), x.right)
     if isinstance(x, Outer):
         return x  # padding has weights 0 already, and copies cost as much as the arithmetic
     return real(x)
@@ -526,6 +545,8 @@ def _zeros(step, block):
     def zero(x):
         if isinstance(x, Outer):
             return jnp.zeros(())
+        if isinstance(x, Product):
+            return jnp.zeros((x.left.shape[-1], x.right.shape[-1]), jnp.float64)
         shape = (x.size, x.values.shape[-1]) if isinstance(x, Scatter) else x.shape[1:]
         return jnp.zeros(shape, jnp.float64)
 
@@ -541,6 +562,8 @@ def _add_block(totals, values):
         if isinstance(x, Scatter):
             rows = x.values.reshape(-1, x.values.shape[-1]).astype(total.dtype)
             return total.at[x.ids.reshape(-1)].add(rows)
+        if isinstance(x, Product):
+            return total + jnp.einsum("bnk,bnf->kf", x.left, x.right).astype(total.dtype)
         return total + jnp.sum(x, axis=0, dtype=total.dtype)
 
     return jax.tree.map(add, values, totals, is_leaf=_is_token_stats)

@@ -304,7 +304,7 @@ class LinkLDA(EMAnnotator):
         learning: str = "stochastic",
         n_epochs: int = 4,
         batch_size: int = 512,
-        tau0: float = 16.0,
+        tau0: float = 8.0,
         kappa: float = 0.7,
         start: str = "random",
         n_sweeps: int = 8,

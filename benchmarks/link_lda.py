@@ -1,0 +1,221 @@
+"""Link-LDA against other libraries' topic models: CPU seconds until the same held-out perplexity of visual words.
+
+Corpora are sampled from a Link-LDA of known size. Every library learns K = 100 topics; one evaluator, whose time is
+not counted, folds half of the visual words of held-out images into the topics and scores the other half. The target is
+1.05 times the best perplexity that any library reached. CPU seconds count everything between a count matrix in memory
+and the topics: handing over the counts (`setup_cpu_seconds` of it) and training; for Topicture a whole `fit`, and
+separately what compiling adds to the first fit of a process. Where a start is random its luck matters, so the quick
+libraries run with several seeds: the figures are medians, and `reached` says how many seeds came to the target.
+
+The other libraries run one after another in interpreters of their own, one thread each. `TOPICTURE_PEER_PYTHON` names
+the interpreter that has tomotopy and gensim; without it they are skipped, and the rows say so.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from topicture.corpus import Corpus
+from topicture.models.link_lda import LinkLDA
+
+K, SLACK, SEEDS = 100, 1.05, (1, 2, 3, 4, 5)
+PEERS = Path(__file__).with_name("link_lda_peers.py")
+
+
+class Spec(NamedTuple):
+    """A corpus, and after how many further iterations each library is looked at."""
+
+    true_topics: int
+    alpha: float
+    eta: float
+    n_visual: int  # size of the visual vocabulary
+    tokens: int  # visual tokens an image
+    seed: int
+    steps: dict[str, list[int]]
+    n_epochs: tuple[int, ...]  # of Topicture
+    n_train: int = 5000
+    n_test: int = 500
+    n_words: int = 150
+    caption: int = 3
+
+
+SPECS = {
+    "small": Spec(
+        30,
+        0.02,
+        0.02,
+        600,
+        10,
+        2031,
+        {
+            "tomotopy": [20, 10, 10, 10, 10, 40, 100, 100],
+            "gensim": [1, 1, 2],
+            "scikit-learn-online": [1, 1, 1, 1],
+        },
+        (1, 2, 3, 4),
+    ),
+    "mid": Spec(
+        60,
+        0.05,
+        0.05,
+        1000,
+        200,
+        2092,
+        {
+            "tomotopy": [15, 5, 5, 5, 10, 60],
+            "gensim": [1, 1, 1],
+            "scikit-learn-online": [1, 1, 2],
+            "scikit-learn-batch": [20],
+        },
+        (2, 3, 4, 5, 6),
+    ),
+}
+
+
+class Data(NamedTuple):
+    train: Corpus
+    seen: sparse.csr_array  # (n_test, U) one half of the visual words of held-out images
+    hidden: sparse.csr_array  # (n_test, U) the other half
+
+
+class Point(NamedTuple):
+    """A library's topics after some training."""
+
+    cpu_seconds: float
+    perplexity: float
+
+
+def run(quick: bool = True) -> list[dict]:
+    """One row a library and corpus; `quick` leaves out the mid corpus."""
+    return [row for name in (["small"] if quick else SPECS) for row in _compare(name)]
+
+
+def _compare(name: str) -> list[dict]:
+    spec = SPECS[name]
+    data = make_data(spec)
+    ours, compiling = _topicture(data, spec)
+    curves, facts = {"topicture": ours}, {"topicture": {"compile_cpu_seconds": compiling}}
+    for library, steps in spec.steps.items():
+        python = _interpreter(library)
+        if python is None:
+            facts[library] = {
+                "skipped": "not installed; TOPICTURE_PEER_PYTHON may name an interpreter that has it"
+            }
+            continue
+        seeds = SEEDS if library == "tomotopy" else SEEDS[:1]
+        runs = [_peer(python, library, steps, data, seed) for seed in seeds]
+        curves[library] = [points for points, _ in runs]
+        facts[library] = {"setup_cpu_seconds": float(np.median([setup for _, setup in runs]))}
+    target = SLACK * min(point.perplexity for runs in curves.values() for points in runs for point in points)
+    named = {library: {"name": f"link-lda/{name}/{library}", **known} for library, known in facts.items()}
+    return [{**row, **_summary(curves.get(library, []), target)} for library, row in named.items()]
+
+
+def _summary(runs: list[list[Point]], target: float) -> dict:
+    """Medians over the seeds; a seed that never comes to the target takes for ever."""
+    if not runs:
+        return {}
+    times = [
+        min((p.cpu_seconds for p in points if p.perplexity <= target), default=np.inf) for points in runs
+    ]
+    median = float(np.median(times))
+    return {
+        "cpu_seconds": median if np.isfinite(median) else None,
+        "reached": f"{int(np.isfinite(times).sum())} of {len(times)}",
+        "perplexity": float(np.median([min(p.perplexity for p in points) for points in runs])),
+        "target_perplexity": target,
+    }
+
+
+# --- Data and evaluation ---------------------------------------------------------------------------------------
+
+
+def make_data(spec: Spec) -> Data:
+    rng = np.random.default_rng(spec.seed)
+    B = rng.dirichlet(np.full(spec.n_visual, spec.eta), spec.true_topics)
+    Phi = rng.dirichlet(np.full(spec.n_words, spec.eta), spec.true_topics)
+    theta = rng.dirichlet(np.full(spec.true_topics, spec.alpha), spec.n_train + spec.n_test)
+    lengths = 2 + rng.poisson(spec.tokens - 2, len(theta))
+    captions = 1 + rng.poisson(spec.caption - 1, len(theta))
+    p_visual, p_words = theta @ B, theta @ Phi
+    F = np.stack([rng.multinomial(n, p / p.sum()) for n, p in zip(lengths, p_visual, strict=True)])
+    W = np.stack([rng.multinomial(n, p / p.sum()) for n, p in zip(captions, p_words, strict=True)])
+    train, test = slice(0, spec.n_train), slice(spec.n_train, None)
+    half = np.stack([rng.multivariate_hypergeometric(row, row.sum() // 2) for row in F[test]])
+    corpus = Corpus.from_arrays(captions=W[train], visual_words=F[train])
+    return Data(corpus, sparse.csr_array(half), sparse.csr_array(F[test] - half))
+
+
+def perplexity(topics: np.ndarray, data: Data, n_iter: int = 60) -> float:
+    """Of the hidden visual words, proportions folded into the topics (K, U) from the seen ones by MAP-like EM."""
+    B = topics / topics.sum(axis=1, keepdims=True)
+    B = 0.999 * B + 0.001 / B.shape[1]  # the same smoothing for every library
+    seen = data.seen.toarray()
+    theta = np.full((len(seen), len(B)), 1 / len(B))
+    for _ in range(n_iter):
+        theta = 1 / len(B) + theta * ((seen / (theta @ B)) @ B.T)
+        theta /= theta.sum(axis=1, keepdims=True)
+    hidden = data.hidden.toarray()
+    return float(np.exp(-np.sum(hidden * np.log(theta @ B)) / hidden.sum()))
+
+
+# --- The libraries ---------------------------------------------------------------------------------------------
+
+
+def _topicture(data: Data, spec: Spec) -> tuple[list[list[Point]], float]:
+    """For every seed whole fits of more and more epochs, and the CPU seconds that compiling took in the first."""
+
+    def fit(n_epochs, seed):
+        start = process_time()
+        model = LinkLDA(K, n_epochs=n_epochs, max_iter=0, n_init=1, precision="float32", seed=seed)
+        model.fit(data.train)
+        return process_time() - start, model
+
+    def point(n_epochs, seed):
+        cpu_seconds, model = fit(n_epochs, seed)
+        return Point(cpu_seconds, perplexity(model.params_.rB, data))
+
+    first = fit(spec.n_epochs[0], SEEDS[0])[0]
+    curves = [[point(n, seed) for n in spec.n_epochs] for seed in SEEDS]
+    return curves, first - curves[0][0].cpu_seconds
+
+
+def _peer(python: str, library: str, steps: list[int], data: Data, seed: int) -> tuple[list[Point], float]:
+    n_visual = data.train.visual_words.shape[1]
+    counts = sparse.hstack([data.train.visual_words, data.train.captions], format="csr")
+    with tempfile.TemporaryDirectory() as folder:
+        given, out = Path(folder, "counts.npz"), Path(folder, "topics.npz")
+        sparse.save_npz(given, counts)
+        one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+        arguments = [library, str(given), str(out), str(K), ",".join(map(str, steps)), str(seed)]
+        subprocess.run([python, str(PEERS), *arguments], check=True, env={**os.environ, **one_thread})
+        with np.load(out) as arrays:
+            points = [
+                Point(
+                    float(arrays[f"cpu_seconds_{i}"]), perplexity(arrays[f"topics_{i}"][:, :n_visual], data)
+                )
+                for i in range(len(arrays.files) // 2)
+            ]
+            return points, float(arrays["setup"])
+
+
+def _interpreter(library: str) -> str | None:
+    """The interpreter that can import the library, if there is one."""
+    if library.startswith("scikit-learn"):
+        return sys.executable
+    for python in (os.environ.get("TOPICTURE_PEER_PYTHON"), sys.executable):
+        if python and not subprocess.run([python, "-c", f"import {library}"], capture_output=True).returncode:
+            return python
+    return None
+
+
+if __name__ == "__main__":
+    for row in run(quick="--quick" in sys.argv):
+        print(row)
