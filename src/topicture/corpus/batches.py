@@ -20,6 +20,7 @@ from topicture.errors import CorpusError
 
 __all__ = ["Batches", "Chunk", "Image", "Sizes", "Tokens"]
 
+_OWN_SHAPE = 512  # images
 VIEWS = ("captions", "visual_words", "regions", "region_words", "descriptor")
 
 
@@ -255,7 +256,9 @@ def _plan(
 ) -> list[_Plan]:
     plans = []
     for rows in _cut(sizes, max_shapes):
-        padded = Sizes(*(_round_up(int(n)) for n in sizes[rows].max(axis=0)))
+        largest = sizes[rows].max(axis=0)
+        # A large group earns a shape of its own; small ones share a few.
+        padded = Sizes(*(int(n) if len(rows) >= _OWN_SHAPE else _round_up(int(n)) for n in largest))
         at_most = max(multiple, chunk_images(padded))
         # All chunks of a group share one shape, so the images are dealt out evenly.
         n_chunks = -(-len(rows) // at_most)

@@ -201,7 +201,7 @@ def statistics(story: Story, tables: Tables, image: Image, seen: Seen, q: Any) -
     return Stats(
         n=used,
         log_theta=used * dirichlet_expected_log(q.gamma),
-        regions=GaussianStats(jnp.sum(q.phi, 0), q.phi.T @ d, q.phi.T @ (d * d)),
+        regions=GaussianStats(jnp.sum(q.phi, 0), em.Product(q.phi, d), em.Product(q.phi, d * d)),
         words=em.Scatter(image.words.ids, story.word_topics(seen, q), size=tables.log_beta.shape[0]),
     )
 

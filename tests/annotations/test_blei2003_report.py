@@ -1,0 +1,92 @@
+"""The report on Blei & Jordan 2003: verdicts follow from the numbers, the page holds them, a damaged start is told."""
+
+import json
+
+import pytest
+
+from topicture.annotations.blei2003_page import claims, write_figures, write_page
+from topicture.annotations.blei2003_report import main
+
+TOPICS = (10, 50)
+# Perplexity and held-out cost of each model and estimate, by K: the paper's own order.
+PERPLEXITY = {"corr-lda": (60, 50), "gm-mixture": (70, 65), "gm-lda": (90, 95)}
+NLL = {"corr-lda": (101, 91), "gm-lda": (100, 90), "gm-mixture": (150, 140)}
+
+
+def evidence():
+    rows = [{"model": "independent", "smoothing": "ml", "n_topics": 1, "perplexity": 100.0, "nll": 200.0}]
+    for model, values in PERPLEXITY.items():
+        for smoothing in ("ml", "eb"):
+            for i, (K, value) in enumerate(zip(TOPICS, values, strict=True)):
+                overfits = 20 * (i + 1) if smoothing == "ml" else 1
+                rows.append(
+                    {
+                        "model": model,
+                        "smoothing": smoothing,
+                        "n_topics": K,
+                        "perplexity": float(value * overfits),
+                        "nll": float(NLL[model][i]),
+                    }
+                )
+    regions = [
+        {
+            "model": model,
+            "smoothing": "eb",
+            "n_topics": 25,
+            "region_accuracy_at_1": a,
+            "region_accuracy_at_3": 2 * a,
+        }
+        for model, a in (("gm-lda", 0.2), ("corr-lda", 0.3))
+    ]
+    curve = [[0, 1, 2], [1.0, 0.5, 2 / 3], [0.5, 0.5, 1.0]]
+    scores = {"gm-mixture": 0.1, "gm-lda": 0.05, "corr-lda": 0.2, "empirical": 0.01}
+    return {
+        "date": "2026-01-01",
+        "settings": {"seeds": [0], "max_iter": 3, "tol": 1e-4, "precision": "float32"},
+        "corel": {"train": 30, "test": 10, "rows": rows},
+        "msrc": {"train": 8, "test": 4, "regions": 20, "most_frequent": 0.1, "rows": regions},
+        "retrieval": [
+            {
+                "n_topics": 10,
+                "scores": {name: {"1": value, "2": value} for name, value in scores.items()},
+                "curves": {"sky": dict.fromkeys(("gm-mixture", "gm-lda", "corr-lda"), curve)},
+            }
+        ],
+    }
+
+
+def test_the_papers_own_order_holds_throughout():
+    assert {verdict for _, _, verdict in claims(evidence())} == {"holds"}
+
+
+def test_a_contrary_order_is_told():
+    contrary = evidence()
+    for row in contrary["corel"]["rows"]:
+        if row["model"] == "corr-lda":
+            row["perplexity"] *= 1.25 if row["n_topics"] == 10 else 1
+    contrary["msrc"]["rows"][0]["region_accuracy_at_1"] = 0.9
+    verdicts = {finding: verdict for finding, _, verdict in claims(contrary)}
+    assert verdicts["Smoothed perplexity: Corr-LDA < GM-Mixture"] == "holds partly"
+    assert verdicts["Corr-LDA names regions better than GM-LDA"] == "does not hold"
+
+
+def test_page_and_figures(tmp_path):
+    write_figures(evidence(), tmp_path)
+    page = write_page(evidence(), tmp_path).read_text(encoding="utf-8")
+    assert "| corr-lda | smoothed | 60.0 | 50.0 |" in page
+    for name in ("likelihood", "perplexity", "retrieval"):
+        assert (tmp_path / f"blei2003-{name}.png").stat().st_size > 1000
+        assert f"(blei2003-{name}.png)" in page
+
+
+def test_what_was_measured_is_used_again(tmp_path, capsys):
+    (tmp_path / "blei2003.json").write_text(json.dumps(evidence()))
+    main(["--out", str(tmp_path)])
+    assert "blei2003.md" in capsys.readouterr().out
+
+
+def test_missing_data_is_one_line(tmp_path):
+    with pytest.raises(SystemExit) as stop:
+        main(["--out", str(tmp_path), "--data", str(tmp_path / "nowhere")])
+    assert "\n" not in str(stop.value)
+    assert "nowhere" in str(stop.value)
