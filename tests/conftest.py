@@ -3,6 +3,11 @@
 import os
 from pathlib import Path
 
+# Tests compile hundreds of small programs and run each for milliseconds: compile them quickly. Before JAX starts.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
+
 import numpy as np
 import pytest
 from corpora import make_tiny_corpus

@@ -42,7 +42,11 @@ NOT_MONOTONE: tuple[str, ...] = ()
 
 def having(parameter):
     """The models with a hyper-parameter of that name."""
-    return [name for name in MODELS if parameter in annotator_class(name)().get_params()]
+    return grouped(name for name in MODELS if parameter in annotator_class(name)().get_params())
+
+
+def grouped(names):
+    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
 
 
 def make(name, **params):
@@ -51,7 +55,8 @@ def make(name, **params):
     return tp.make_annotator(name, **{**SETTINGS.get(name, {}), **params})
 
 
-@pytest.fixture(params=MODELS)
+# All tests of a model in one process: they share its compiled programs and its fit.
+@pytest.fixture(params=grouped(MODELS))
 def name(request):
     return request.param
 
@@ -140,11 +145,13 @@ def test_one_topic_gives_every_image_the_same_words(name, tiny_corpus):
     np.testing.assert_allclose(p, np.tile(p[0], (len(p), 1)), rtol=1e-9)
 
 
+@pytest.mark.slow  # compiles every model anew
 def test_more_topics_than_images(name, tiny_corpus):
     corpus = tiny_corpus[3:7]
     assert_distributions(make(name, n_topics=9).fit(corpus).annotate(tiny_corpus), (12, 6))
 
 
+@pytest.mark.slow  # other shapes, so every model is compiled anew
 @pytest.mark.parametrize(
     "case", ["one image", "all alike", "tagged alike", "constant features", "no visual part"]
 )
@@ -213,14 +220,14 @@ def test_other_vocabulary_is_refused(name, tiny_corpus):
         model.annotate(other)
 
 
-@pytest.mark.parametrize("name", VISUAL_MODELS)
+@pytest.mark.parametrize("name", grouped(VISUAL_MODELS))
 def test_other_feature_sizes_are_refused(name, rng):
     wider = make_tiny_corpus(rng, n_visual=11, n_features=5, n_columns=6)
     with pytest.raises(CorpusError, match="columns"):
         fitted(name).annotate(wider)
 
 
-@pytest.mark.parametrize("name", VISUAL_MODELS)
+@pytest.mark.parametrize("name", grouped(VISUAL_MODELS))
 def test_missing_view_is_named(name, tiny_corpus):
     needs = annotator_class(name).needs
     bare = Corpus.from_arrays(captions=tiny_corpus.captions, vocabulary=tiny_corpus.vocabulary)
@@ -233,6 +240,7 @@ def test_use_before_fit_is_refused(name, tiny_corpus):
         make(name).annotate(tiny_corpus)
 
 
+@pytest.mark.slow  # compiles every model anew
 @pytest.mark.parametrize("name", having("precision"))
 def test_float32_agrees(name, tiny_corpus):
     double = make(name, max_iter=5).fit(tiny_corpus).annotate(tiny_corpus)

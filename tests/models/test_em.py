@@ -17,7 +17,7 @@ from toy_em import Params, Prior
 
 from topicture.corpus.batches import Batches
 from topicture.errors import FitWarning
-from topicture.models import em, mix_unigram
+from topicture.models import em, mix_unigram, passes, sums
 from topicture.models.em import Results
 from topicture.models.mix_unigram import DirichletParams
 
@@ -256,14 +256,14 @@ def test_statistics_equal_dense_sums(settings):
 def test_segment_sums_agree_with_sparse_products():
     """What accelerators use in place of SciPy."""
     rng = np.random.default_rng(0)
-    with em._precision():
+    with passes.precision():
         ids, weights = rng.integers(0, 7, (2, 3, 4)), rng.random((2, 3, 4))
         outer = em.Outer(jnp.asarray(ids), jnp.asarray(weights), jnp.asarray(rng.random((2, 3, 5))), 7)
         expected = np.zeros((7, 5))
         for place in np.ndindex(2, 3, 4):
             expected[ids[place]] += weights[place] * np.asarray(outer.row)[place[:2]]
-        np.testing.assert_allclose(em._segment_sum_outer(outer), expected, rtol=1e-13)
-        np.testing.assert_allclose(em._sum_outer(outer), expected, rtol=1e-13)
+        np.testing.assert_allclose(sums.segment_sum_outer(outer), expected, rtol=1e-13)
+        np.testing.assert_allclose(sums.sum_outer(outer), expected, rtol=1e-13)
 
 
 def test_objective_of_given_posteriors():
@@ -385,7 +385,14 @@ def test_two_devices_give_the_same_result(forty, tmp_path):
 
 # --- Compilations ----------------------------------------------------------------------------------------------------
 
-COMPILED = (em._tables, em._init_posterior, em._pass, em._m_step, em._log_prior, em._map)
+COMPILED = (
+    passes.tables,
+    passes.init_posterior,
+    passes.run_pass,
+    passes.m_step,
+    passes.log_prior,
+    passes._map,
+)
 
 
 def n_compiled():
@@ -416,8 +423,8 @@ def test_thirty_corpora_compile_a_few_times():
     for seed in range(30):
         fit(corpus=toy_em.make_corpus(int(rng.integers(1, 250)), seed), max_iter=1)
     compiled = n_compiled() - before
-    assert compiled[COMPILED.index(em._pass)] <= 12
-    assert compiled[COMPILED.index(em._m_step)] <= 1
+    assert compiled[COMPILED.index(passes.run_pass)] <= 12
+    assert compiled[COMPILED.index(passes.m_step)] <= 1
 
 
 def test_warnings_only_where_something_went_wrong():

@@ -13,7 +13,7 @@ from topicture.annotations import metrics
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
 from topicture.errors import TopictureError
-from topicture.models import em
+from topicture.models import em, passes
 from topicture.models.mix_unigram import (
     MODEL,
     DirichletParams,
@@ -160,7 +160,7 @@ gradient_of = jax.jit(jax.grad(objective_of, argnums=(0, 1)))
 def gradients(batches, params, q):
     """Of the objective with respect to the parameters and to q, (blocks, block, K)."""
     (chunk,) = batches
-    with em._precision():
+    with passes.precision():
         return jax.tree.map(np.asarray, gradient_of(params, q, chunk.image))
 
 

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from topicture.corpus.batches import Tokens
-from topicture.models import em
+from topicture.models import passes
 from topicture.models.tokens import tokens_log_density
 
 
 def run(log_table, ids, counts):
-    with em._precision():
+    with passes.precision():
         return np.asarray(jax.jit(tokens_log_density)(log_table, Tokens(ids, counts)))
 
 
@@ -39,7 +39,7 @@ def test_precision_is_that_of_the_table():
 
 def test_no_nan_in_the_gradient_of_padding():
     log_table = np.array([[-np.inf, -1.0], [-1.0, -2.0]])
-    with em._precision():
+    with passes.precision():
         gradient = jax.grad(
             lambda table: tokens_log_density(table, Tokens(np.array([0, 1]), np.array([0.0, 1.0]))).sum()
         )(log_table)

@@ -10,7 +10,7 @@ compiled by their callers. Solvers run to the accuracy of the dtype, so a result
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -84,7 +84,13 @@ def log_gamma(x: Array) -> Array:
     product = t * (720 + t * (252 + t * (28 + t)))
     y = jnp.where(small, x + _SHIFT, x)
     tail = _series([b / (2 * k - 1) for k, b in enumerate(_BERNOULLI, start=1)], 1 / (y * y)) / y
-    return (y - 0.5) * jnp.log(y) - y + 0.5 * math.log(2 * math.pi) + tail - jnp.where(small, jnp.log(product), 0)
+    return (
+        (y - 0.5) * jnp.log(y)
+        - y
+        + 0.5 * math.log(2 * math.pi)
+        + tail
+        - jnp.where(small, jnp.log(product), 0)
+    )
 
 
 def trigamma(x: Array) -> Array:
@@ -245,9 +251,9 @@ def multinomial_m_step(counts: Array, eps: ArrayLike, previous: Array) -> Array:
 class GaussianStats(NamedTuple):
     """Weighted moments of regions about the means they were collected with; they add over images."""
 
-    weight: Array  # (K,) sum_n a_nk
-    first: Array  # (K, F) sum_n a_nk (r_n - mu_k)
-    second: Array  # (K, F) sum_n a_nk (r_n - mu_k)^2
+    weight: Any  # (K,) sum_n a_nk
+    first: Any  # (K, F) sum_n a_nk (r_n - mu_k)
+    second: Any  # (K, F) sum_n a_nk (r_n - mu_k)^2
 
 
 def gaussian_log_density(r: Array, mu: Array, s2: Array) -> Array:
