@@ -8,6 +8,7 @@ others, placed by what NLSA says of their colours.
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from topicture.annotations.embedding_map import draw_map, embedding_map
 from topicture.annotations.figure_style import save_figure
@@ -36,6 +37,7 @@ def main() -> None:
         "The sample collection: words where they were learned, pictures without tags where they were placed"
     )
     save_figure(draw_map(embedding_map(model, others), thumbnails=thumbnails, title=title), TARGET)
+    Image.open(TARGET).convert("RGB").quantize(200).save(TARGET, optimize=True)  # a third of the size
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draws docs/images/words.png: new scenes, their regions, and the words that a model has for both.
+"""Draws docs/images/words.jpg: new scenes, their regions, and the words that a model has for both.
 
 Run with `python docs/make_words_picture.py` (some minutes). Corr-LDA learns from the captions of 600 other scenes and
 is never told which word belongs to which region. The scenes are rendered by the package.
@@ -27,7 +27,7 @@ SEED, N_TRAINING = 0, 600
 SHOWN = (602, 616, 618)  # scenes of the same collection, after those learned from
 RECIPE = Recipe(("regions:deep",))
 WORDS = Vocabulary(VOCABULARY)
-TARGET = Path(__file__).parent / "images" / "words.png"
+TARGET = Path(__file__).parent / "images" / "words.jpg"
 
 
 def learn() -> tuple[Features, Annotator]:
@@ -87,7 +87,7 @@ def main() -> None:
             left += drawing.width
         top += height
     TARGET.parent.mkdir(exist_ok=True)
-    sheet.save(TARGET, optimize=True)
+    sheet.save(TARGET, quality=85)
 
 
 if __name__ == "__main__":
