@@ -39,12 +39,12 @@ REFERENCE_RULE = Rule(10, 15.0)
 COREL = {
     "deep, lite2": Recipe(("deep",), border=BORDER),
     "deep, lite0": Recipe(("deep",), network="lite0", border=BORDER),
-    "deep regions, mean (SLIC)": Recipe(("regions:deep",), border=BORDER),
-    "deep regions, 500 words (SLIC)": Recipe(("visual_words:deep",), border=BORDER),
+    "deep regions (SLIC)": Recipe(("regions:deep",), border=BORDER),
+    "deep regions (SLIC), 500 words": Recipe(("visual_words:deep",), border=BORDER),
     "colour layout": Recipe(("colour-layout",), border=BORDER),
-    "blobs, mean (SLIC)": Recipe(("regions:blobs",), border=BORDER),
-    "blobs, mean (n-cuts)": Recipe(("regions:blobs",), segmentation="ncuts", border=BORDER),
-    "blobs, 500 words (SLIC)": Recipe(("visual_words:blobs",), border=BORDER),
+    "blobs (SLIC)": Recipe(("regions:blobs",), border=BORDER),
+    "blobs (n-cuts)": Recipe(("regions:blobs",), segmentation="ncuts", border=BORDER),
+    "blobs (SLIC), 500 words": Recipe(("visual_words:blobs",), border=BORDER),
     "SIFT, 1000 words": Recipe(("visual_words:sift",), n_words=1000, border=BORDER),
 }
 """Title -> recipe, of one view, that describes an image."""

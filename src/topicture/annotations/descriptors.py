@@ -3,7 +3,7 @@
 python -m topicture.annotations.descriptors --data DIR --out docs/results/descriptors.md
 
 The data is not part of Topicture (see `corpus.datasets`). With --cache nothing is measured twice; the first run
-measures 5,000 small pictures in nine ways, about an hour of one core.
+measures 5,000 small pictures in several ways, some tens of minutes.
 """
 
 import argparse
