@@ -56,6 +56,7 @@ def test_top_k_curves_are_the_measure_on_every_fold(data, makers):
     assert np.isfinite(curves.standard_error()["emm-ml"]).all()
 
 
+@pytest.mark.slow  # many small fits
 def test_vocabulary_and_training_size(data, makers):
     corpus, _ = data
     by_words = yang2010.top_5_by_vocabulary(corpus, makers, [2, N_WORDS], n_folds=2)
@@ -75,6 +76,7 @@ def test_frequent_words_are_kept_in_order():
     assert kept.captions.toarray().tolist() == [[1, 1], [1, 1], [0, 1]]
 
 
+@pytest.mark.slow  # many small fits
 def test_captions_help_regions(data, makers):
     corpus, labels = data
     plain = yang2010.region_curves(corpus, labels, makers, captioned=False, ks=(1, 8), n_folds=2)
@@ -94,6 +96,7 @@ def test_region_labels_must_fit(data, makers):
         yang2010.region_curves(corpus, labels[:-1], makers, captioned=False)
 
 
+@pytest.mark.slow  # many small fits
 def test_nu_is_chosen_in_one_call(data):
     corpus, _ = data
     choice = yang2010.choose_nu(corpus, nu2_per_image=(0.0, 10.0), n_folds=2, safeguard=False, **FAST)

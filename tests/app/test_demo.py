@@ -25,6 +25,7 @@ def test_counts_and_stages(report):
     assert ("Looking at photos", 60, 60) in stages
 
 
+@pytest.mark.slow  # renders and describes a collection again
 def test_same_seed_same_numbers(report):
     again = run_demo(60, workers=1, models=DEMO_MODELS[:1])
     assert again.as_dict()["examples"] == report[0].as_dict()["examples"]
