@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any, Self
 
+from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -20,6 +21,17 @@ from rich.text import Text
 from topicture.app.demo import SHOWN, TITLES, DemoReport
 
 __all__ = ["Stages", "print_demo", "print_models"]
+
+
+# Titles that leave room for the table in a terminal of eighty columns.
+SHORT = {
+    "accuracy": "acc.",
+    "complete_length": "length",
+    "f1": "F1@5",
+    "normalised_score": "score",
+    "perplexity": "perpl.",
+    "region_accuracy": "regions",
+}
 
 
 class Stages:
@@ -61,12 +73,14 @@ def print_demo(report: DemoReport, page: Path) -> None:
         title=f"{report.n_images} photos, {report.n_tagged} tagged, {report.n_words} words: "
         f"the {report.n_images - report.n_tagged} hidden captions",
         title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
     shown = [name for name in SHOWN if any(not math.isnan(score.measures[name]) for score in report.scores)]
     table.add_column("model", no_wrap=True)
     for name in shown:
-        table.add_column(f"{TITLES[name][0].lower()} {'↑' if TITLES[name][2] else '↓'}", justify="right")
-    table.add_column("seconds", justify="right")
+        table.add_column(f"{SHORT[name]} {'↑' if TITLES[name][2] else '↓'}", justify="right", no_wrap=True)
+    table.add_column("time s", justify="right", no_wrap=True)
     for score in report.scores:
         values = [_number(score.measures[name]) for name in shown]
         style = "bold" if score.model == report.best else ""
