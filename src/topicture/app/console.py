@@ -75,12 +75,13 @@ def print_demo(report: DemoReport, page: Path) -> None:
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        padding=0,
     )
     shown = [name for name in SHOWN if any(not math.isnan(score.measures[name]) for score in report.scores)]
     table.add_column("model", no_wrap=True)
     for name in shown:
         table.add_column(f"{SHORT[name]} {'↑' if TITLES[name][2] else '↓'}", justify="right", no_wrap=True)
-    table.add_column("time s", justify="right", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
     for score in report.scores:
         values = [_number(score.measures[name]) for name in shown]
         style = "bold" if score.model == report.best else ""
