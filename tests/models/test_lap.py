@@ -310,8 +310,17 @@ def test_bad_settings_are_refused(name, params):
 
 @pytest.mark.slow
 def test_the_graph_helps_where_neighbours_share_topics():
-    """Images of one topic in a ring of their own, few tagged: words come through the graph."""
-    rng = np.random.default_rng(6)
+    """Images of one topic in a ring of their own, few tagged: words come through the graph.
+
+    The papers' objective (temperature 1, no annealing), over three problems: with only four visual words an image one
+    of them has topics that the graph can't mend. Annealing does harm at this size and this lam.
+    """
+    gains = [_gain_of_a_ring(np.random.default_rng(seed)) for seed in (6, 7, 8)]
+    assert np.mean(gains) > 0.1
+
+
+def _gain_of_a_ring(rng):
+    """By how many nats a word the hidden captions are predicted better with the graph than without."""
     K, n = 3, 240
     truth = mix_unigram.PointParams(
         np.full(K, 1 / K), rng.dirichlet(np.full(30, 2.0), K), rng.dirichlet(np.full(9, 0.1), K)
@@ -324,8 +333,9 @@ def test_the_graph_helps_where_neighbours_share_topics():
     ring = np.zeros((n, n))
     for step in (K, 2 * K):
         ring[np.arange(n), (np.arange(n) + step) % n] = ring[(np.arange(n) + step) % n, np.arange(n)] = 1
-    gains = {}
+    cost = {}
     for lam in (0.0, 2.0):
-        model = tp.make_annotator("lap-var1", n_topics=K, lam=lam, n_init=3).fit(hidden, graph=ring)
-        gains[lam] = -np.log((words[30:] / 3 * model.annotate(hidden)[30:]).sum(axis=1)).mean()
-    assert gains[2.0] < gains[0.0] - 0.1
+        model = tp.make_annotator("lap-var1", n_topics=K, lam=lam, n_init=3, temperature=1.0, annealing=1.0)
+        p = model.fit(hidden, graph=ring).annotate(hidden)[30:]
+        cost[lam] = -np.log((words[30:] / 3 * p).sum(axis=1)).mean()
+    return cost[0.0] - cost[2.0]

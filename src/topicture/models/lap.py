@@ -299,7 +299,7 @@ def log_joints(
     parts = list(em.map_images(log_joint, em.tables(model, params), batches))
     A = np.empty((sum(len(rows) for rows, _ in parts), parts[0][1].shape[1]))
     for rows, values in parts:
-        A[rows] = np.maximum(values, _EXCLUDED)
+        A[rows] = np.maximum(np.asarray(values, np.float64), _EXCLUDED)
     return A
 
 
