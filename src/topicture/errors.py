@@ -4,6 +4,7 @@ A layer may add its own beside the code that raises it; all are TopictureErrors.
 """
 
 __all__ = [
+    "BadWord",
     "CorpusError",
     "DataNotFound",
     "FitWarning",
@@ -17,6 +18,10 @@ __all__ = [
 
 class TopictureError(Exception):
     """Something the user can act on. Its text is one line: what is wrong, where, what to do."""
+
+
+class BadWord(TopictureError, ValueError):
+    """A text that can't be a tag; says why."""
 
 
 class CorpusError(TopictureError, ValueError):

@@ -1,0 +1,120 @@
+"""The photos of a folder tree, found quickly and in a fixed order.
+
+Only names and sizes are looked at; what a file really is, its decoder decides later. No symbolic link is followed: what
+a link inside the tree leads to is either found under its own name, or lies outside and is none of ours. That rules out
+loops as well.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from topicture.collection.words import printable
+from topicture.errors import DataNotFound
+
+__all__ = ["PHOTO_SUFFIXES", "FoundPhoto", "Skipped", "walk_photos"]
+
+_KINDS = (
+    "jpg",
+    "jpeg",
+    "jpe",
+    "jfif",
+    "mpo",
+    "png",
+    "webp",
+    "tif",
+    "tiff",
+    "gif",
+    "bmp",
+    "avif",
+    "heic",
+    "heif",
+)
+
+PHOTO_SUFFIXES = frozenset("." + kind for kind in _KINDS)
+"""Ends of names, in lower case, that are taken for photos. Other files are passed over without a word."""
+
+# Folders that systems and servers keep for themselves: thumbnails, bins, archive forks.
+_SYSTEM_FOLDERS = frozenset(
+    ("@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found", "__MACOSX")
+)
+
+
+class FoundPhoto(NamedTuple):
+    """A file that looks like a photo.
+
+    `path` is relative to the root with `/` between its parts; bytes that are not UTF-8 are kept by surrogate escapes,
+    as everywhere in Python.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+class Skipped(NamedTuple):
+    """Something that may hold photos and was not looked at, with the reason in one line."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{printable(self.path)}: {self.reason}"
+
+
+def walk_photos(root: str | os.PathLike) -> Iterator[FoundPhoto | Skipped]:
+    """Every photo below a folder, in the order of names: the files of a folder, then its subfolders.
+
+    Hidden files and folders (a leading dot, the catalog's own `.topicture` among them) and folders of the system are
+    passed over. A link, a photo that is no regular file and a folder that can't be read are reported as `Skipped`.
+
+    Raises
+    ------
+    DataNotFound
+        The root is not there, or is no folder.
+    """
+    top = os.fspath(root)
+    if not os.path.isdir(top):
+        raise DataNotFound(f"{printable(top)}: {'not a folder' if os.path.exists(top) else 'no such folder'}")
+    return _walk(os.path.join(top, ""))
+
+
+def _walk(top: str) -> Iterator[FoundPhoto | Skipped]:
+    waiting = [
+        ""
+    ]  # folders still to be read, relative to the top, each ending in a slash; a stack, so depth is no limit
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(top + folder) as entries:
+                ordered = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            yield Skipped(folder.rstrip("/") or ".", f"folder can't be read ({error.strerror})")
+            continue
+        inner = []
+        for entry in ordered:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SYSTEM_FOLDERS:
+                    inner.append(f"{folder}{entry.name}/")
+            elif (found := _look(entry, folder + entry.name)) is not None:
+                yield found
+        waiting.extend(reversed(inner))
+
+
+def _look(entry: os.DirEntry[str], path: str) -> FoundPhoto | Skipped | None:
+    """A file of the tree; None where it is no photo by its name."""
+    try:
+        is_photo = os.path.splitext(entry.name)[1].lower() in PHOTO_SUFFIXES
+        if entry.is_symlink():
+            return Skipped(path, "symbolic link, not followed") if is_photo or entry.is_dir() else None
+        if not is_photo:
+            return None
+        status = entry.stat(follow_symlinks=False)
+    except OSError as error:  # gone since the folder was listed, or a link that leads round in circles
+        return Skipped(path, f"can't be looked at ({error.strerror})")
+    if not stat.S_ISREG(status.st_mode):
+        return Skipped(path, "not a regular file")
+    return FoundPhoto(path, status.st_size, status.st_mtime_ns)

@@ -1,0 +1,175 @@
+"""The words that a photo carries: in the file itself, and in the sidecar beside it.
+
+Everything found is put together. A photo manager that knows only one of the fields has still written its words, and a
+word is never lost because another field lacks it.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from topicture.collection.containers import read_blocks
+from topicture.collection.iptc import MAX_KEYWORD, iptc_keywords
+from topicture.collection.words import clean_word, printable
+from topicture.collection.written import MACHINE, PHOTO, choosers
+from topicture.collection.xmp import DC, DIGIKAM, LIGHTROOM, MAX_XMP, BadXmp, parse_xmp, property_values
+from topicture.errors import BadWord
+
+__all__ = ["Keywords", "embedded_keywords", "photo_keywords", "read_sidecar", "sidecar_path"]
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """What a photo's metadata says.
+
+    Attributes
+    ----------
+    words : tuple of str
+        Clean words (see `clean_word`), each once, in the order in which they were found.
+    by_machine : tuple of str
+        Words that stand there only because Topicture wrote them as a model's choice. They are not among `words`: a
+        suggestion must not come back as if a person had made it.
+    refused : tuple of str
+        A line for each word or block of metadata that was not taken: where it stands, and why.
+    """
+
+    words: tuple[str, ...] = ()
+    by_machine: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def photo_keywords(path: str | os.PathLike) -> Keywords:
+    """The words of a photo, from its own metadata and from its sidecar.
+
+    Read are XMP `dc:subject`, `lr:hierarchicalSubject` and `digiKam:TagsList`, and IPTC keywords. Of a hierarchical tag
+    the last part is the word: "Animals|Cats|tiger" gives "tiger". Metadata that can't be read, however it is damaged,
+    gives a line in `refused`, never an exception.
+    """
+    gathered = _Gathered()
+    _gather_embedded(Path(path), gathered)
+    sidecar = sidecar_path(path)
+    if os.path.lexists(sidecar):
+        try:
+            gathered.take_xmp(read_sidecar(sidecar), sidecar.name)
+        except BadXmp as reason:
+            gathered.refuse(sidecar.name, str(reason))
+    return gathered.keywords()
+
+
+def embedded_keywords(path: str | os.PathLike) -> Keywords:
+    """The words inside the photo file alone."""
+    gathered = _Gathered()
+    _gather_embedded(Path(path), gathered)
+    return gathered.keywords()
+
+
+def sidecar_path(photo: str | os.PathLike) -> Path:
+    """The one sidecar of a photo, which is read and written: `photo.jpg.xmp`, or `photo.xmp` where only that exists.
+
+    The second may belong to several files, such as `photo.jpg` and `photo.cr2`. Capitals in the suffix are seen.
+    """
+    photo = Path(photo)
+    own = photo.with_name(photo.name + ".xmp")
+    names = (own, own.with_suffix(".XMP"), photo.with_suffix(".xmp"), photo.with_suffix(".XMP"))
+    return next((path for path in names if os.path.lexists(path)), own)
+
+
+def read_sidecar(path: Path) -> bytes:
+    """The content of a sidecar that is a regular file of bearable size; raises BadXmp with the reason."""
+    try:
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            raise BadXmp("sidecar is a symbolic link, not followed")
+        if not stat.S_ISREG(status.st_mode):
+            raise BadXmp("sidecar is not a regular file")
+        if status.st_size > MAX_XMP:
+            raise BadXmp(f"sidecar of {status.st_size} bytes is over the limit of {MAX_XMP}")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadXmp(f"sidecar can't be read ({error.strerror})") from None
+
+
+# --- Gathering ------------------------------------------------------------------------------------------------------
+
+
+_NOBODY: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass
+class _Gathered:
+    """Words and refusals found so far; dictionaries keep the order and drop repetitions."""
+
+    words: dict[str, None] = field(default_factory=dict)
+    by_machine: dict[str, None] = field(default_factory=dict)
+    refused: dict[str, None] = field(default_factory=dict)
+
+    def keywords(self) -> Keywords:
+        machine_only = tuple(word for word in self.by_machine if word not in self.words)
+        return Keywords(tuple(self.words), machine_only, tuple(self.refused))
+
+    def refuse(self, where: str, reason: str) -> None:
+        self.refused[f"{printable(where)}: {reason}"] = None
+
+    def take(self, texts: Iterable[str], where: str, by: Mapping[str, str] = _NOBODY) -> None:
+        """Keep clean words; `by` says who chose those that Topicture wrote."""
+        for text in texts:
+            try:
+                word = clean_word(text)
+            except BadWord as reason:
+                self.refuse(where, str(reason))
+                continue
+            chooser = by.get(word)
+            if chooser != PHOTO:  # a copy of what the photo says, or said, itself
+                (self.by_machine if chooser == MACHINE else self.words)[word] = None
+
+    def take_xmp(self, content: bytes, where: str) -> None:
+        tree = parse_xmp(content)
+        by = choosers(tree)
+        for name, leaf in _PROPERTIES.items():
+            self.take(map(leaf, property_values(tree, name)), where, by)
+
+
+def _leaf(separator: str) -> Callable[[str], str]:
+    def leaf(tag: str) -> str:
+        return tag.rstrip(separator).rpartition(separator)[2] or tag
+
+    return leaf
+
+
+_PROPERTIES: dict[str, Callable[[str], str]] = {
+    DC + "subject": str,
+    LIGHTROOM + "hierarchicalSubject": _leaf("|"),
+    DIGIKAM + "TagsList": _leaf("/"),
+}
+
+
+def _gather_embedded(path: Path, gathered: _Gathered) -> None:
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or device could block for ever
+            gathered.refuse(path.name, "not a regular file")
+            return
+        blocks = read_blocks(path)
+    except OSError as error:
+        gathered.refuse(path.name, f"can't be opened ({error.strerror})")
+        return
+    for problem in blocks.problems:
+        gathered.refuse(path.name, problem)
+    for packet in blocks.xmp:
+        try:
+            gathered.take_xmp(packet, path.name)
+        except BadXmp as reason:
+            gathered.refuse(path.name, f"embedded XMP: {reason}")
+    for record in blocks.iptc:
+        keywords, problems = iptc_keywords(record)
+        gathered.take((word for word in keywords if not _cut_off(word, gathered.words)), path.name)
+        for problem in problems:
+            gathered.refuse(path.name, problem)
+
+
+def _cut_off(word: str, longer: Iterable[str]) -> bool:
+    """Whether an IPTC keyword is what the standard's limit left of a word that XMP has whole."""
+    at_limit = len(word.encode()) > MAX_KEYWORD - 4  # a character may take four bytes
+    return at_limit and any(len(other) > len(word) and other.startswith(word) for other in longer)

@@ -1,0 +1,102 @@
+"""Writing tags beside a photo: an XMP sidecar, merged with what is there, whole or not at all.
+
+The photo itself is never opened for writing. A sidecar that can't be understood is left alone.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from topicture.atomic import write_atomically
+from topicture.collection.keywords import embedded_keywords, read_sidecar, sidecar_path
+from topicture.collection.sidecar_merge import merge
+from topicture.collection.sidecar_values import ObjectRegion, SidecarError, Tag
+from topicture.collection.words import clean_word, printable
+from topicture.collection.xmp import BadXmp, parse_xmp
+from topicture.collection.xmp_edit import new_document, serialise
+from topicture.errors import DataNotFound
+
+__all__ = ["ObjectRegion", "SidecarError", "SidecarReport", "Tag", "sidecar_path", "write_sidecar"]
+
+_TRIES = 5  # how often a sidecar may be changed under our hands before we give up
+
+
+@dataclass(frozen=True)
+class SidecarReport:
+    """What writing a sidecar did, or would do.
+
+    `added` are words that the sidecar did not have; `removed` words of ours that it no longer has. `changed` is also
+    True where only a region, a probability or who chose a word changed.
+    """
+
+    path: Path
+    changed: bool
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+def write_sidecar(
+    photo: str | os.PathLike,
+    *,
+    add: Iterable[Tag] = (),
+    remove: Iterable[str] = (),
+    regions: Iterable[ObjectRegion] = (),
+    dry_run: bool = False,
+) -> SidecarReport:
+    """Bring a photo's sidecar to the wanted state, keeping everything else that it holds.
+
+    The same call again changes nothing, to the byte. A sidecar that another program changes in the meantime is read and
+    merged again.
+
+    Parameters
+    ----------
+    photo : path
+        The photo; its sidecar is `sidecar_path(photo)`.
+    add : tags
+        Words to write. A word that somebody else wrote stays theirs and is not recorded as ours.
+    remove : words
+        Words to take back, with our regions of them. Only what Topicture wrote is removed.
+    regions : regions
+        They take the place of our earlier regions of the same words; those of other words stay.
+    dry_run : bool
+        Report, but write nothing.
+
+    Raises
+    ------
+    SidecarError
+        The sidecar is malformed, has a DTD, is too large, is a link, or never stops changing; it is left as it is.
+    BadWord
+        A word to remove is none.
+    DataNotFound
+        There is no such photo.
+    OSError
+        It can't be written now: disk full, read-only, no permission. The old sidecar is whole.
+    """
+    photo = Path(photo)
+    if not photo.is_file():
+        raise DataNotFound(f"{printable(str(photo))}: no such photo")
+    tags, unwanted, places = tuple(add), tuple(dict.fromkeys(map(clean_word, remove))), tuple(regions)
+    if both := {tag.word for tag in tags}.intersection(unwanted):
+        raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
+    path = sidecar_path(photo)
+    carried = [word for word in embedded_keywords(photo).words if word not in unwanted] if tags else []
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        for _ in range(_TRIES):
+            before = _content(path)
+            tree = new_document() if before is None else parse_xmp(before)
+            changes = merge(tree, tags, unwanted, places, carried, now)
+            if changes.touched and not dry_run:
+                if _content(path) != before:
+                    continue
+                write_atomically(path, serialise(tree, before))
+            return SidecarReport(path, changes.touched, tuple(changes.added), tuple(changes.removed))
+    except BadXmp as reason:
+        raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
+    raise SidecarError(f"{printable(path.name)}: another program keeps changing it; try again later")
+
+
+def _content(path: Path) -> bytes | None:
+    return read_sidecar(path) if os.path.lexists(path) else None

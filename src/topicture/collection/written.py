@@ -1,0 +1,56 @@
+"""The record of what Topicture wrote into an XMP document: `topicture:Written`, a structure for each word.
+
+It says who chose the word, how sure the model was, when it was written, and which values were added to which
+hierarchical property. What is not in the record is
+somebody else's. Regions carry the same marks inside themselves.
+"""
+
+from lxml import etree
+
+from topicture.collection.xmp import TOPICTURE, containers, list_items, struct_field
+
+__all__ = [
+    "BY",
+    "DATE",
+    "HIERARCHY",
+    "MACHINE",
+    "PERSON",
+    "PHOTO",
+    "PROBABILITY",
+    "WORD",
+    "WRITTEN",
+    "choosers",
+    "own_field",
+    "record_of",
+    "records",
+]
+
+WRITTEN = TOPICTURE + "Written"
+WORD = TOPICTURE + "word"
+BY = TOPICTURE + "by"
+PROBABILITY = TOPICTURE + "probability"
+HIERARCHY = TOPICTURE + "hierarchy"
+DATE = TOPICTURE + "date"
+
+PERSON, MACHINE, PHOTO = "person", "machine", "photo"
+"""Who chose a word; PHOTO marks a copy of the photo's own metadata."""
+
+
+def records(tree: etree._ElementTree) -> list[etree._Element]:
+    """The structures of the record, in order."""
+    return [item for container in containers(tree, WRITTEN) for item in list_items(container)]
+
+
+def record_of(tree: etree._ElementTree, word: str) -> etree._Element | None:
+    """The structure for a word; None where it is not ours."""
+    return next((item for item in records(tree) if struct_field(item, WORD) == word), None)
+
+
+def choosers(tree: etree._ElementTree) -> dict[str, str]:
+    """Who chose each of the words that Topicture wrote: PERSON, MACHINE or PHOTO."""
+    return {struct_field(item, WORD): struct_field(item, BY) for item in records(tree)}
+
+
+def own_field(name: str) -> str:
+    """The field of a record that repeats the value written into another property."""
+    return TOPICTURE + name[name.index("}") + 1 :]

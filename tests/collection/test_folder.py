@@ -1,0 +1,131 @@
+"""Finding photos: order, links, odd names, and what is passed over."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
+from topicture.errors import DataNotFound
+
+
+def fill(root, *names):
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * len(name))
+
+
+def paths(root):
+    return [found.path for found in walk_photos(root)]
+
+
+def test_photos_come_in_a_fixed_order_with_size_and_time(tmp_path):
+    fill(
+        tmp_path,
+        "b.jpg",
+        "a.JPEG",
+        "sub/z.png",
+        "sub/deeper/c.webp",
+        "another/k.tif",
+        "notes.txt",
+        "b.jpg.xmp",
+        "x.cr2",
+    )
+    assert paths(tmp_path) == ["a.JPEG", "b.jpg", "another/k.tif", "sub/z.png", "sub/deeper/c.webp"]
+    first = next(walk_photos(tmp_path))
+    status = (tmp_path / "a.JPEG").stat()
+    assert first == FoundPhoto("a.JPEG", status.st_size, status.st_mtime_ns)
+
+
+def test_hidden_and_system_folders_are_passed_over(tmp_path):
+    fill(
+        tmp_path, ".topicture/a.jpg", ".cache/b.jpg", "@eaDir/c.jpg", "__MACOSX/d.jpg", "._e.jpg", "in/f.jpg"
+    )
+    assert paths(tmp_path) == ["in/f.jpg"]
+
+
+def test_links_are_never_followed(tmp_path):
+    root = tmp_path / "root"
+    fill(tmp_path, "root/in/a.jpg", "outside/secret.jpg", "outside/notes.txt")
+    (root / "loop").symlink_to(root)
+    (root / "round").symlink_to(root / "round")
+    (root / "out").symlink_to(tmp_path / "outside")
+    (root / "photo.jpg").symlink_to(tmp_path / "outside" / "secret.jpg")
+    (root / "gone.jpg").symlink_to(tmp_path / "nowhere")
+    (root / "notes").symlink_to(tmp_path / "outside" / "notes.txt")
+    found = list(walk_photos(root))
+    assert [item.path for item in found if isinstance(item, FoundPhoto)] == ["in/a.jpg"]
+    skipped = {item.path: item.reason for item in found if isinstance(item, Skipped)}
+    assert skipped.keys() - {"round"} == {"loop", "out", "photo.jpg", "gone.jpg"}
+    assert all("link" in reason or "looked at" in reason for reason in skipped.values())
+
+
+def test_odd_names_come_through(tmp_path):
+    names = [
+        b"new\nline.jpg",
+        b"-rf.jpg",
+        b'quote".jpg',
+        b"caf\xe9.jpg",
+        b"x" * 251 + b".jpg",
+        "é.jpg".encode(),
+    ]
+    for name in names:
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb"):
+            pass
+    found = list(walk_photos(tmp_path))
+    assert sorted(os.fsencode(item.path) for item in found) == sorted(names)
+    assert all((tmp_path / item.path).is_file() for item in found)
+
+
+def test_a_pipe_and_a_closed_folder_are_reported(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    fill(tmp_path, "shut\n/a.jpg", "z/b.jpg")
+    scandir = os.scandir
+
+    def closed(path):  # the suite may run as root, whom no mode keeps out
+        if "shut" in path:
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    pipe, shut, photo = walk_photos(tmp_path)
+    assert pipe == Skipped("pipe.jpg", "not a regular file")
+    assert str(shut) == "shut\\n: folder can't be read (Permission denied)"
+    assert photo.path == "z/b.jpg"
+
+
+def test_a_photo_that_vanishes_meanwhile_is_reported(tmp_path):
+    fill(tmp_path, "a.jpg", "b.jpg")
+    walk = walk_photos(tmp_path)
+    assert next(walk).path == "a.jpg"
+    (tmp_path / "b.jpg").unlink()
+    assert isinstance(next(walk), Skipped)
+
+
+def test_a_missing_root_is_told_at_once(tmp_path):
+    with pytest.raises(DataNotFound, match="no such folder"):
+        walk_photos(tmp_path / "nowhere")
+    fill(tmp_path, "file")
+    with pytest.raises(DataNotFound, match="not a folder"):
+        walk_photos(tmp_path / "file")
+
+
+def test_a_very_deep_tree_is_no_error(tmp_path):
+    script = "import os\nfor _ in range(20):\n    os.mkdir('d' * 250)\n    os.chdir('d' * 250)"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    (skipped,) = walk_photos(tmp_path)  # beyond the longest path that the system takes
+    assert isinstance(skipped, Skipped)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_photos_take_seconds(tmp_path):
+    for folder in range(100):
+        (tmp_path / f"{folder:03}").mkdir()
+        for number in range(1000):
+            os.close(os.open(tmp_path / f"{folder:03}" / f"{number:04}.jpg", os.O_CREAT))
+    start = time.process_time()
+    assert sum(1 for _ in walk_photos(tmp_path)) == 100_000
+    assert time.process_time() - start < 5
