@@ -46,6 +46,7 @@ MAX_XMP = 16 << 20
 """Largest XMP document that is read, in bytes. Sidecars with long editing histories reach a few megabytes."""
 
 _ITEM = re.compile(re.escape(RDF) + r"(li|_\d+)")
+_UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
 _WHITE = " \t\r\n"
 _LISTS = (RDF + "Bag", RDF + "Seq", RDF + "Alt")
 
@@ -78,9 +79,9 @@ def parse_xmp(content: bytes) -> etree._ElementTree:
     """An XMP packet or sidecar as a tree that holds an `rdf:RDF`; raises BadXmp."""
     if len(content) > MAX_XMP:
         raise BadXmp(f"{len(content)} bytes is over the limit of {MAX_XMP}")
-    tree = parse_xml(
-        content.strip(b"\0" + _WHITE.encode())
-    )  # packets are padded, some of them with zero bytes
+    if not content.startswith(_UTF16_STARTS):  # packets are padded, some of them with zero bytes
+        content = content.strip(b"\0" + _WHITE.encode())
+    tree = parse_xml(content)
     if rdf_root(tree) is None:
         raise BadXmp("it holds no rdf:RDF, so it is not XMP")
     return tree

@@ -1,0 +1,99 @@
+"""A second opinion on our metadata: what exiftool reads of it, and what we make of its files."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from photo_files import photo, subject
+
+from topicture.collection.keywords import photo_keywords
+from topicture.collection.sidecar import ObjectRegion, Tag, sidecar_path, write_sidecar
+
+EXIFTOOL = shutil.which("exiftool")
+pytestmark = pytest.mark.skipif(EXIFTOOL is None, reason="exiftool is not installed")
+
+REGION = ObjectRegion("tiger", 0.125, 0.25, 0.5, 0.375, 0.9)
+
+
+def run(*arguments):
+    return subprocess.run([EXIFTOOL, *arguments], capture_output=True, check=True).stdout
+
+
+def read(path):
+    return json.loads(run("-j", "-struct", "-XMP:all", path))[0]
+
+
+@pytest.mark.parametrize("start", [None, subject("theirs")], ids=["new", "merged"])
+def test_exiftool_reads_words_and_regions(tmp_path, start):
+    picture = photo(tmp_path / "a.jpg")
+    if start:
+        sidecar_path(picture).write_bytes(start)
+    tags = [Tag("tiger", True, 0.93, ("Animals", "tiger")), Tag("café 🐅")]
+    write_sidecar(picture, add=tags, regions=[REGION])
+    found = read(sidecar_path(picture))
+    assert found["Subject"] == (["theirs"] if start else []) + ["tiger", "café 🐅"]
+    assert found["HierarchicalSubject"] == ["Animals|tiger", "café 🐅"]
+    assert found["TagsList"] == ["Animals/tiger", "café 🐅"]
+    (region,) = found["ImageRegion"]
+    assert region["RegionBoundary"] == {
+        "RbShape": "Rectangle",
+        "RbUnit": "Relative",
+        "RbX": 0.125,
+        "RbY": 0.25,
+        "RbW": 0.5,
+        "RbH": 0.375,
+    }
+    assert region["Name"] == "tiger"
+    assert region["RRole"] == [
+        {"Identifier": ["http://cv.iptc.org/newscodes/imageregionrole/subjectArea"], "Name": "subject area"}
+    ]
+    assert {record["Word"]: record["By"] for record in found["Written"]} == {
+        "tiger": "machine",
+        "café 🐅": "person",
+    }
+    assert run("-validate", "-warning", "-error", "-a", sidecar_path(picture)).count(b"Warning") == 0
+
+
+def test_what_exiftool_wrote_is_read(tmp_path):
+    picture = photo(tmp_path / "a.jpg")
+    run(
+        "-overwrite_original",
+        "-codedcharacterset=utf8",
+        "-IPTC:Keywords=café",
+        "-XMP-dc:Subject=sea",
+        picture,
+    )
+    run(
+        "-overwrite_original",
+        "-XMP-lr:HierarchicalSubject=Animals|tiger",
+        "-XMP-digiKam:TagsList=Places/Rome",
+        picture,
+    )
+    found = photo_keywords(picture)
+    assert set(found.words) == {"café", "sea", "tiger", "Rome"}
+    assert found.refused == ()
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".webp"])
+def test_other_kinds_that_exiftool_wrote(tmp_path, suffix):
+    picture = photo(tmp_path / f"a{suffix}")
+    try:
+        run("-overwrite_original", "-XMP-dc:Subject=sea", "-XMP-dc:Subject=sky", picture)
+    except subprocess.CalledProcessError:
+        pytest.skip(f"this exiftool does not write {suffix}")
+    assert photo_keywords(picture).words == ("sea", "sky")
+
+
+def test_our_record_survives_another_program(tmp_path):
+    """exiftool lays the sidecar out anew; what was ours is still ours."""
+    picture = photo(tmp_path / "a.jpg")
+    write_sidecar(picture, add=[Tag("tiger", True, 0.5), Tag("grass")], regions=[REGION])
+    run("-overwrite_original", "-XMP-dc:Subject+=sea", sidecar_path(picture))
+    found = photo_keywords(picture)
+    assert (set(found.words), found.by_machine) == ({"grass", "sea"}, ("tiger",))
+    assert not write_sidecar(picture, add=[Tag("tiger", True, 0.5), Tag("sea")], regions=[REGION]).changed
+    assert write_sidecar(picture, remove=["tiger", "sea", "grass"]).removed == ("tiger", "grass")
+    found = read(sidecar_path(picture))
+    assert found["Subject"] == ["sea"]
+    assert not found.keys() & {"ImageRegion", "Written", "TagsList", "HierarchicalSubject"}
