@@ -1,1 +1,7 @@
-"""The catalog and what it keeps."""
+"""The catalog: what is known about a collection, what people decided, what models suggested. Crash-safe."""
+
+from topicture.store.catalog import Catalog
+from topicture.store.database import CatalogError
+from topicture.store.lock import CatalogBusy
+
+__all__ = ["Catalog", "CatalogBusy", "CatalogError"]

@@ -1,0 +1,231 @@
+r"""Probabilities that mean what they say: from p(w | image) to the probability that a person would give the tag.
+
+An annotator's row sums to 1: it is the distribution of ONE caption word. The probability that a caption holds the word
+is another quantity, found here from held-out human tags: of the pairs of image and word that get 0.8, eight in ten are
+true.
+
+    presence = isotonic( sigmoid( a ln p(w|r) + b ln p(w) + c ln max_w' p(w'|r) + d + u_w ) )
+
+a to d are shared; u_w, shrunk towards 0, lets a word that is harder to see be trusted less; the isotonic step corrects
+the shape. All is fitted on scores of images whose captions the annotator had not seen.
+
+D images, V words. `known` (D, V) says which pairs a person has judged: all words of a captioned image, but only the
+decided words of an image that was merely reviewed.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from topicture.errors import CorpusError
+
+__all__ = [
+    "JudgedPairs",
+    "Presence",
+    "ReliabilityBin",
+    "calibration_error",
+    "cross_fitted",
+    "fit_presence",
+    "reliability",
+    "thresholds",
+]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+FLOOR = 1e-9
+MAX_PAIRS = 400_000  # drawn for the shared coefficients; the offsets and the shape see all pairs
+OFFSET_VARIANCE = 0.5
+NEWTON_STEPS = 8
+MAX_KNOTS = 256
+SHRINKAGE = 5.0  # pseudo-observations that pull a tag's precision towards that of all tags
+
+
+class Presence(NamedTuple):
+    """A fitted calibration; `presence(p)` turns (D, V) word distributions into (D, V) presence probabilities."""
+
+    coefficients: Floats  # (4,): a, b, c, d
+    log_prior: Floats  # (V,)
+    offsets: Floats  # (V,)
+    knots: Floats  # (n,) ascending
+    values: Floats  # (n,) presence at the knots, not falling
+
+    def __call__(self, p: Any) -> Floats:
+        raw = _sigmoid(_linear(self, np.asarray(p, np.float64)))
+        return np.interp(raw, self.knots, self.values)
+
+    def to_arrays(self) -> dict[str, Floats]:
+        """Name -> array, for a model file."""
+        return self._asdict()
+
+
+def fit_presence(p: Floats, truth: Bools, known: Bools, *, seed: int = 0) -> Presence:
+    """Learn the calibration from held-out word distributions (D, V) and what people said.
+
+    Raises CorpusError where no judged pair is true or none is false: nothing can be learned then.
+    """
+    if not (truth & known).any() or not (~truth & known).any():
+        raise CorpusError("too few judged tags to say how probable a suggestion is; tag more photos")
+    n_known = np.maximum(known.sum(axis=0), 1)
+    log_prior = np.log((truth & known).sum(axis=0) + 0.5) - np.log(n_known + 1.0)
+    blank = Presence(np.zeros(4), log_prior, np.zeros(p.shape[1]), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    shared = blank._replace(coefficients=_shared(p, truth, known, log_prior, seed))
+    fitted = shared._replace(offsets=_offsets(_linear(shared, p), truth, known))
+    knots, values = _shape(_sigmoid(_linear(fitted, p))[known], truth[known])
+    return fitted._replace(knots=knots, values=values)
+
+
+def cross_fitted(
+    p: Floats, truth: Bools, known: Bools, fold_of: NDArray[np.int64], *, seed: int = 0
+) -> Floats:
+    """Presence of each image by a calibration that has not seen its fold: what an honest judgement needs, (D, V)."""
+    presence = np.empty_like(p)
+    for fold in np.unique(fold_of):
+        inside = fold_of == fold
+        others = fit_presence(p[~inside], truth[~inside], known[~inside], seed=seed)
+        presence[inside] = others(p[inside])
+    return presence
+
+
+class JudgedPairs(NamedTuple):
+    """Pairs of image and word that a person has judged, with an honest presence."""
+
+    word: NDArray[np.int64]  # (n,)
+    presence: Floats  # (n,)
+    truth: Bools  # (n,)
+
+    @classmethod
+    def of(cls, presence: Floats, truth: Bools, known: Bools) -> "JudgedPairs":
+        """The known pairs of (D, V) tables."""
+        return cls(np.nonzero(known)[1], presence[known], truth[known])
+
+    def above(self, presence: float) -> "JudgedPairs":
+        """The pairs from a presence on: all that thresholds ask for, and a small part of the whole."""
+        kept = self.presence >= presence
+        return JudgedPairs(self.word[kept], self.presence[kept], self.truth[kept])
+
+
+# --- Judging ------------------------------------------------------------------------------------------------------
+
+
+class ReliabilityBin(NamedTuple):
+    """Suggestions of similar probability: what was promised, and what came true."""
+
+    low: float
+    high: float
+    n: int
+    promised: float  # mean probability
+    observed: float  # share that people had given
+
+
+def reliability(pairs: JudgedPairs, n_bins: int = 10) -> list[ReliabilityBin]:
+    """Promised and observed frequency in bins of equal width; empty bins are left out."""
+    bins = np.minimum((pairs.presence * n_bins).astype(int), n_bins - 1)
+    return [
+        ReliabilityBin(
+            b / n_bins,
+            (b + 1) / n_bins,
+            int(inside.sum()),
+            float(pairs.presence[inside].mean()),
+            float(pairs.truth[inside].mean()),
+        )
+        for b in range(n_bins)
+        if (inside := bins == b).any()
+    ]
+
+
+def calibration_error(bins: list[ReliabilityBin]) -> float:
+    """Mean distance of promised and observed frequency, weighted by the number of pairs above 0.1.
+
+    Nearly all pairs of image and word are improbable and right about it; they would hide every fault of the others.
+    """
+    told = [b for b in bins if b.low >= 0.1]
+    total = sum(b.n for b in told)
+    return sum(b.n * abs(b.promised - b.observed) for b in told) / total if total else float("nan")
+
+
+def thresholds(pairs: JudgedPairs, n_words: int, precision: float) -> Floats:
+    """For each word the lowest presence from which on suggestions reach a precision, (V,); infinite where none does.
+
+    A word with few held-out tags says little by itself: its precision is shrunk towards that of all words at the same
+    presence. The lowest place is sought downwards from the surest suggestion and kept at the first failure, so a lucky
+    run further down does not count.
+    """
+    pooled = _pooled_precision(pairs.presence, pairs.truth)
+    found = np.full(n_words, np.inf)
+    for word in np.unique(pairs.word):
+        rows = pairs.word == word
+        order = np.argsort(-pairs.presence[rows], kind="stable")
+        p, is_true = pairs.presence[rows][order], pairs.truth[rows][order]
+        n = np.arange(1, len(p) + 1)
+        estimate = (np.cumsum(is_true) + SHRINKAGE * np.interp(p, *pooled)) / (n + SHRINKAGE)
+        last_of_ties = np.append(p[1:] < p[:-1], True)
+        reached = (estimate >= precision)[last_of_ties]
+        n_good = len(reached) if reached.all() else int(np.argmin(reached))
+        if n_good:
+            found[word] = p[last_of_ties][n_good - 1]
+    return found
+
+
+def _pooled_precision(p: Floats, is_true: Bools) -> tuple[Floats, Floats]:
+    """Precision of everything at or above a presence, at 101 presences."""
+    grid = np.linspace(0, 1, 101)
+    order = np.argsort(p)
+    hits = np.concatenate([np.cumsum(is_true[order][::-1])[::-1], [0]])
+    first = np.searchsorted(p[order], grid)
+    n = len(p) - first
+    return grid, (hits[first] + grid) / (n + 1)
+
+
+# --- Fitting ------------------------------------------------------------------------------------------------------
+
+
+def _linear(presence: Presence, p: Floats) -> Floats:
+    a, b, c, d = presence.coefficients
+    log_p = np.log(np.maximum(p, FLOOR))
+    surest = log_p.max(axis=1, keepdims=True)
+    return a * log_p + b * presence.log_prior + c * surest + d + presence.offsets
+
+
+def _shared(p: Floats, truth: Bools, known: Bools, log_prior: Floats, seed: int) -> Floats:
+    log_p = np.log(np.maximum(p, FLOOR))
+    rows, words = np.nonzero(known)
+    if len(rows) > MAX_PAIRS:
+        drawn = np.sort(np.random.default_rng(seed).choice(len(rows), MAX_PAIRS, replace=False))
+        rows, words = rows[drawn], words[drawn]
+    pairs = np.column_stack([log_p[rows, words], log_prior[words], log_p.max(axis=1)[rows]])
+    centre, scale = pairs.mean(axis=0), np.maximum(pairs.std(axis=0), 1e-6)
+    model = LogisticRegression(C=10.0, max_iter=500).fit((pairs - centre) / scale, truth[rows, words])
+    slopes = model.coef_[0] / scale
+    return np.append(slopes, model.intercept_[0] - slopes @ centre)
+
+
+def _offsets(linear: Floats, truth: Bools, known: Bools) -> Floats:
+    """The u_w of highest posterior probability under u_w ~ N(0, OFFSET_VARIANCE), by Newton's method for all words."""
+    offsets = np.zeros(linear.shape[1])
+    weight = known.astype(np.float64)
+    for _ in range(NEWTON_STEPS):
+        q = _sigmoid(linear + offsets)
+        slope = (weight * (truth - q)).sum(axis=0) - offsets / OFFSET_VARIANCE
+        curvature = (weight * q * (1 - q)).sum(axis=0) + 1 / OFFSET_VARIANCE
+        offsets = offsets + np.clip(slope / curvature, -1, 1)
+    return offsets
+
+
+def _shape(raw: Floats, is_true: Bools) -> tuple[Floats, Floats]:
+    """Isotonic regression as at most MAX_KNOTS knots, with half an observation of either kind at the ends."""
+    x = np.concatenate([raw, [0.0, 1.0]])
+    y = np.concatenate([is_true.astype(np.float64), [0.0, 1.0]])
+    model = IsotonicRegression(y_min=0, y_max=1).fit(x, y)
+    knots, values = np.asarray(model.X_thresholds_, np.float64), np.asarray(model.y_thresholds_, np.float64)
+    if len(knots) > MAX_KNOTS:
+        kept = np.unique(np.linspace(0, len(knots) - 1, MAX_KNOTS).astype(int))
+        knots, values = knots[kept], values[kept]
+    return knots, values
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return 1 / (1 + np.exp(-np.clip(x, -40, 40)))

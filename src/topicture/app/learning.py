@@ -1,0 +1,233 @@
+"""Learn: photos and tags to a model with calibrated probabilities."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from topicture.annotations.auto_choice import (
+    N_FOLDS,
+    HeldOut,
+    Trial,
+    candidates,
+    choose_model,
+    settings_for,
+)
+from topicture.annotations.presence import (
+    JudgedPairs,
+    Presence,
+    calibration_error,
+    cross_fitted,
+    fit_presence,
+    reliability,
+    thresholds,
+)
+from topicture.app.model_folder import Learned, save_learned
+from topicture.app.progress import Report, silent
+from topicture.app.taggings import Taggings, gather
+from topicture.corpus import Corpus
+from topicture.errors import CorpusError
+from topicture.models.base import Annotator, columns_of
+from topicture.models.registry import annotator_class, make_annotator
+from topicture.store import Catalog
+from topicture.store.places import LivingImage
+from topicture.vision.features import Features
+from topicture.vision.pipeline import Description, Photo, describe
+from topicture.vision.recipe import Recipe
+
+__all__ = ["LearnReport", "learn", "look_at"]
+
+REGION_MODEL = "corr-lda"
+TOLD_PRECISION = 0.95
+# Below this presence no suggestion is ever made at a precision worth having; the pairs need not be kept.
+LEAST_PRESENCE = 0.02
+
+
+@dataclass(frozen=True)
+class LearnReport:
+    """What was learned."""
+
+    model: str
+    folder: str
+    photos: int
+    tagged: int
+    words: int
+    too_rare: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    region_model: str | None
+    calibration_error: float
+    skipped: tuple[str, ...]
+
+
+def learn(
+    catalog: Catalog,
+    model: str = "auto",
+    *,
+    min_count: int = N_FOLDS,
+    regions: bool = True,
+    workers: int = 2,
+    seed: int = 0,
+    report: Report = silent,
+) -> LearnReport:
+    """Learn from everything that people have decided; the same photos and decisions give the same model.
+
+    Parameters
+    ----------
+    model : a registry name, or "auto": the best of a small set by cross-validation
+    min_count : words on fewer photos are left out
+    regions : learn a model for regions as well, where the chosen one has none and regions are measured
+
+    Raises
+    ------
+    CorpusError
+        Too few photos or tags to learn from.
+    """
+    if model != "auto":
+        annotator_class(model)  # an unknown name is told before the work
+    taggings = gather(catalog, min_count)
+    description = look_at(
+        catalog, taggings.images, Recipe(**catalog.get("recipe")), workers, report, taggings=taggings
+    )
+    corpus, kept = description.corpus, description.kept
+    names = candidates(corpus) if model == "auto" else [model]
+    trials, held_out = choose_model(
+        corpus, names, seed=seed, on_fold=lambda name, done, total: report("Trying models", done, total)
+    )
+    truth, known = taggings.truth[kept], taggings.known[kept]
+    presence, pairs = _calibrate(held_out, truth, known, seed)
+    n_tagged = int(corpus.tagged.sum())
+    annotator = _fit(trials[0].model, corpus, n_tagged, "Learning", report)
+    region_annotator = None
+    if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
+        region_annotator = _fit(REGION_MODEL, corpus, n_tagged, "Learning regions", report)
+    told = _told(trials, pairs, corpus, min_count, n_tagged)
+    learned = Learned(
+        annotator, region_annotator, description.features, presence, pairs.above(LEAST_PRESENCE), told
+    )
+    folder = catalog.new_folder("models")
+    save_learned(folder, learned)
+    facts = {
+        "photos": len(corpus),
+        "tagged": n_tagged,
+        "words": corpus.n_words,
+        "labels_regions": annotator.labels_regions or region_annotator is not None,
+        "map": trials[0].mean,
+    }
+    catalog.suggestions.add_model(folder.name, annotator.name, annotator.version, facts)
+    return LearnReport(
+        model=trials[0].model,
+        folder=folder.name,
+        photos=len(corpus),
+        tagged=n_tagged,
+        words=corpus.n_words,
+        too_rare=taggings.too_rare,
+        trials=tuple(trials),
+        region_model=region_annotator.name
+        if region_annotator
+        else annotator.name
+        if annotator.labels_regions
+        else None,
+        calibration_error=told["calibration_error"],
+        skipped=tuple(str(unreadable) for unreadable in _named(description, taggings.images)),
+    )
+
+
+def look_at(
+    catalog: Catalog,
+    images: list[LivingImage],
+    views: Recipe | Features,
+    workers: int,
+    report: Report,
+    *,
+    taggings: Taggings | None = None,
+    vocabulary: Any = None,
+) -> Description:
+    """Describe photos by numbers, through the catalog's cache; those that can't be read are noted with the reason."""
+    if not images:
+        raise CorpusError("there are no photos; run 'topicture scan'")
+    photos = [Photo(image.content.hex(), catalog.root / image.path) for image in images]
+    description = describe(
+        photos,
+        views,
+        captions=taggings.captions if taggings else None,
+        vocabulary=taggings.vocabulary if taggings else vocabulary,
+        workers=workers,
+        cache=catalog.cache,
+        progress=lambda done, total: report("Looking at photos", done, total),
+    )
+    reasons: dict[int, str | None] = {image.image: None for image in images}
+    by_content = {image.content.hex(): image.image for image in images}
+    reasons.update({by_content[bad.source]: bad.reason for bad in description.unreadable})
+    with catalog.database.transaction():
+        catalog.places.set_reasons(reasons)
+    return description
+
+
+def _named(description: Description, images: list[LivingImage]) -> list[str]:
+    paths = {image.content.hex(): image.path for image in images}
+    return [f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable]
+
+
+def _fit(name: str, corpus: Corpus, n_tagged: int, stage: str, report: Report) -> Annotator:
+    report(stage, 0, None)
+    annotator = make_annotator(name, **settings_for(name, n_tagged)).fit(
+        corpus, callback=_step(stage, report)
+    )
+    report(stage, annotator.n_iter_ or 1, annotator.n_iter_ or 1)
+    return annotator
+
+
+def _step(stage: str, report: Report) -> Callable[[Any], None]:
+    done = 0
+
+    def step(progress: Any) -> None:
+        nonlocal done
+        done += 1
+        report(stage, done, None)
+
+    return step
+
+
+def _calibrate(held_out: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:
+    judged = known.any(axis=1)
+    p, truth, known = held_out.p[judged], truth[judged], known[judged]
+    presence = fit_presence(p, truth, known, seed=seed)
+    # Reviewed photos without a caption belong to no fold; they are dealt out evenly.
+    fold_of = held_out.fold_of[judged]
+    fold_of = np.where(fold_of < 0, np.arange(len(fold_of)) % N_FOLDS, fold_of)
+    return presence, JudgedPairs.of(cross_fitted(p, truth, known, fold_of, seed=seed), truth, known)
+
+
+def _told(
+    trials: list[Trial], pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int
+) -> dict[str, Any]:
+    """The report that goes into the model's folder."""
+    bins = reliability(pairs)
+    enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
+    return {
+        "model": trials[0].model,
+        "tagged": n_tagged,
+        "min_count": min_count,
+        "trials": [asdict(trial) for trial in trials],
+        "reliability": [b._asdict() for b in bins],
+        "calibration_error": calibration_error(bins),
+        "target_precision": TOLD_PRECISION,
+        "tags": [
+            _tag(word, corpus.vocabulary[word], pairs, float(enough[word])) for word in range(corpus.n_words)
+        ],
+    }
+
+
+def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:
+    mine = pairs.word == number
+    suggested = mine & (pairs.presence >= 0.5)
+    above = mine & (pairs.presence >= threshold)
+    return {
+        "word": word,
+        "photos": int(pairs.truth[mine].sum()),
+        "suggested": int(suggested.sum()),
+        "precision": float(pairs.truth[suggested].mean()) if suggested.any() else None,
+        "threshold": threshold if np.isfinite(threshold) else None,
+        "accepted": int(above.sum()),
+    }

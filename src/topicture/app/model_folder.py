@@ -1,0 +1,98 @@
+"""A learned model on disk: the annotator, the way from photos to its numbers, the calibration, and what was found.
+
+model.safetensors      the annotator
+regions.safetensors    an annotator for regions, where the first has none
+features.safetensors   recipe, scalings, projections and codebooks
+presence.safetensors   the calibration, and the held-out pairs that thresholds are read from
+report.json            choice of the model, reliability, precision of each tag
+"""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicture.annotations.presence import JudgedPairs, Presence
+from topicture.atomic import new_folder
+from topicture.corpus import Vocabulary
+from topicture.errors import DataNotFound, ModelFileError
+from topicture.models.base import Annotator
+from topicture.models.files import read_model, write_model
+from topicture.models.registry import load_annotator
+from topicture.vision.features import Features
+
+__all__ = ["Learned", "load_learned", "load_report", "save_learned"]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Everything that `annotate`, `regions` and `review` need."""
+
+    annotator: Annotator
+    region_annotator: Annotator | None
+    features: Features
+    presence: Presence
+    pairs: JudgedPairs
+    report: dict[str, Any] = field(repr=False)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.annotator.vocabulary_
+
+
+def save_learned(folder: Path, learned: Learned) -> None:
+    """Write all files; the folder appears whole or not at all."""
+    with new_folder(folder) as new:
+        learned.annotator.save(new / "model.safetensors")
+        if learned.region_annotator is not None:
+            learned.region_annotator.save(new / "regions.safetensors")
+        write_model(
+            new / "features.safetensors", {"features": learned.features.spec()}, learned.features.to_arrays()
+        )
+        pairs = {f"pairs/{name}": value for name, value in learned.pairs._asdict().items()}
+        write_model(new / "presence.safetensors", {}, {**learned.presence.to_arrays(), **pairs})
+        (new / "report.json").write_text(json.dumps(learned.report, indent=1), encoding="utf-8")
+
+
+def load_learned(folder: Path) -> Learned:
+    """Read what `save_learned` wrote.
+
+    Raises
+    ------
+    ModelFileError, DataNotFound
+        A file is missing, damaged, foreign, or the parts do not fit each other.
+    """
+    annotator = load_annotator(folder / "model.safetensors")
+    regions = folder / "regions.safetensors"
+    header, arrays = read_model(folder / "features.safetensors")
+    _, calibration = read_model(folder / "presence.safetensors")
+    try:
+        presence = Presence(**{name: calibration[name] for name in Presence._fields})
+        pairs = JudgedPairs(**{name: calibration[f"pairs/{name}"] for name in JudgedPairs._fields})
+        features = Features.from_arrays(arrays, header["features"])
+    except KeyError as missing:
+        raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
+    if len(presence.offsets) != len(annotator.vocabulary_):
+        raise ModelFileError(f"{folder}: calibration and model have different vocabularies; learn again")
+    return Learned(
+        annotator,
+        load_annotator(regions) if regions.exists() else None,
+        features,
+        Presence(*(np.asarray(array, np.float64) for array in presence)),
+        pairs,
+        load_report(folder),
+    )
+
+
+def load_report(folder: Path) -> dict[str, Any]:
+    """What was found when the model was learned."""
+    path = folder / "report.json"
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataNotFound(f"{os.fspath(path)}: missing; learn again") from None
+    except ValueError:
+        raise ModelFileError(f"{os.fspath(path)}: damaged; learn again") from None

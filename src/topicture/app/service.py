@@ -1,0 +1,343 @@
+"""The verbs as Python functions, on one collection: what the command line and the web page share.
+
+    library = Library.create("photos")
+    library.scan()
+    library.learn()
+    library.annotate()
+    for hit in library.search("tiger grass -water"):
+        print(hit.path, hit.probability)
+
+Every call opens the catalog and closes it again, so a long-lived program never stands in the way of another. Calls that
+change something hold the catalog's lock meanwhile; a second writer gets a CatalogBusy that names the first.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from topicture.app.progress import Report, silent
+from topicture.collection.words import clean_word
+from topicture.errors import DataNotFound, TopictureError
+from topicture.store import Catalog, CatalogError
+from topicture.store.catalog import FOLDER_NAME
+from topicture.store.decisions import Decision, Tag, Undone
+
+if TYPE_CHECKING:  # a verb imports what it needs when it is called: `status` should not wait for JAX
+    from topicture.app.annotating import AnnotateReport
+    from topicture.app.exchange import ExportReport, ImportReport
+    from topicture.app.labelling import Labelled
+    from topicture.app.learning import LearnReport
+    from topicture.app.reviewing import BulkReport, Question
+    from topicture.app.scanning import ScanReport
+    from topicture.app.searching import SearchHit, SimilarPhoto
+    from topicture.app.status import ModelSummary, Status
+    from topicture.app.writing import WriteReport
+
+__all__ = ["VERDICTS", "Library"]
+
+VERDICTS = ("present", "rejected", "cleared")
+
+
+class Library:
+    """A collection and its catalog.
+
+    Attributes
+    ----------
+    folder : Path
+        The catalog's folder.
+    """
+
+    def __init__(self, folder: str | os.PathLike):
+        self.folder = Path(folder)
+
+    # --- Finding one ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        photos: str | os.PathLike,
+        catalog: str | os.PathLike | None = None,
+        *,
+        recipe: dict[str, Any] | None = None,
+    ) -> "Library":
+        """A new catalog of a folder of photos, inside it or in the folder `catalog`; nothing is scanned yet.
+
+        `recipe` says what to measure on the photos (the arguments of topicture.vision.recipe.Recipe).
+        """
+        from topicture.app.recipes import DEFAULT_RECIPE
+        from topicture.vision.recipe import Recipe
+
+        settings = {"recipe": (Recipe(**recipe) if recipe else DEFAULT_RECIPE).to_json()}
+        with Catalog.create(Path(photos), None if catalog is None else Path(catalog), settings) as made:
+            return cls(made.folder)
+
+    @classmethod
+    def find(
+        cls, start: str | os.PathLike | None = None, catalog: str | os.PathLike | None = None
+    ) -> "Library":
+        """The catalog in the folder `catalog`, or the one that `start` (the working folder) lies under.
+
+        Raises CatalogError where there is none.
+        """
+        if catalog is not None:
+            folder = Path(catalog)
+            nested = folder / FOLDER_NAME
+            return cls(nested if (nested / "catalog.sqlite").exists() else folder)
+        here = Path(start or Path.cwd()).resolve()
+        for folder in (here, *here.parents):
+            if (folder / FOLDER_NAME / "catalog.sqlite").exists():
+                return cls(folder / FOLDER_NAME)
+        raise CatalogError(
+            f"{here}: no catalog here or above; make one with 'topicture init PHOTOS', or use --catalog"
+        )
+
+    def _read(self) -> Catalog:
+        return Catalog.open(self.folder)
+
+    def _write(self, command: str) -> Catalog:
+        return Catalog.open(self.folder, write=True, command=command)
+
+    # --- Collection ----------------------------------------------------------------------------------------
+
+    def scan(self, *, report: Report = silent) -> "ScanReport":
+        """Bring the catalog up to date with the folder; see `scanning.scan`."""
+        from topicture.app.scanning import scan
+
+        with self._write("scan") as catalog:
+            return scan(catalog, report=report)
+
+    def status(self) -> "Status":
+        """Where the collection stands."""
+        from topicture.app.status import status
+
+        with self._read() as catalog:
+            return status(catalog)
+
+    def image(self, name: str | os.PathLike) -> int:
+        """The id of a photo: by its path, from here or from the root, or by eight or more digits of its content hash.
+
+        Raises DataNotFound.
+        """
+        with self._read() as catalog:
+            return _image(catalog, os.fspath(name))
+
+    def path(self, image: int) -> Path:
+        """A file of an image; raises DataNotFound where it is gone."""
+        with self._read() as catalog:
+            paths = catalog.places.paths_of(image)
+            if not paths:
+                raise DataNotFound(f"image {image}: its file is gone")
+            return catalog.root / paths[0]
+
+    # --- Learning ------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        model: str = "auto",
+        *,
+        min_count: int = 3,
+        regions: bool = True,
+        workers: int = 2,
+        report: Report = silent,
+    ) -> "LearnReport":
+        """Learn from what people decided; see `learning.learn`."""
+        from topicture.app.learning import learn
+
+        with self._write("learn") as catalog:
+            return learn(catalog, model, min_count=min_count, regions=regions, workers=workers, report=report)
+
+    def annotate(
+        self,
+        *,
+        threshold: float | None = None,
+        top: int | None = None,
+        everything: bool = False,
+        rejected_too: bool = False,
+        workers: int = 2,
+        report: Report = silent,
+    ) -> "AnnotateReport":
+        """Suggest words; see `annotating.annotate`."""
+        from topicture.app.annotating import annotate
+
+        with self._write("annotate") as catalog:
+            return annotate(
+                catalog,
+                threshold=threshold,
+                top=top,
+                everything=everything,
+                rejected_too=rejected_too,
+                workers=workers,
+                report=report,
+            )
+
+    def models(self) -> "list[ModelSummary]":
+        """What was learned, the newest first."""
+        from topicture.app.status import model_summaries
+
+        with self._read() as catalog:
+            return model_summaries(catalog)
+
+    def evaluate(self) -> dict[str, Any]:
+        """How far the newest model can be trusted: trials, reliability, precision of each tag; on held-out tags."""
+        from topicture.app.annotating import current_model
+        from topicture.app.model_folder import load_report
+
+        with self._read() as catalog:
+            return load_report(catalog.model_folder(current_model(catalog)))
+
+    # --- Finding -------------------------------------------------------------------------------------------
+
+    def search(self, text: str, limit: int = 20) -> "list[SearchHit]":
+        """Photos that answer a query; see `searching.search`."""
+        from topicture.app.searching import search
+
+        with self._read() as catalog:
+            return search(catalog, text, limit)
+
+    def similar(self, name: str | os.PathLike, limit: int = 12) -> "list[SimilarPhoto]":
+        """Photos that look like one."""
+        from topicture.app.searching import similar
+
+        with self._read() as catalog:
+            return similar(catalog, _image(catalog, os.fspath(name)), limit)
+
+    def regions(self, name: str | os.PathLike, *, only_tags: bool = False) -> "Labelled":
+        """Which word belongs to which part of a photo; with `only_tags`, among the words that it has."""
+        from topicture.app.labelling import label_photo, region_model
+
+        with self._read() as catalog:
+            image = _image(catalog, os.fspath(name))
+            paths = catalog.places.paths_of(image)
+            if not paths:
+                raise DataNotFound(f"{os.fspath(name)}: the file is gone")
+            words = [tag.word for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"]
+            learned = region_model(catalog)
+            return label_photo(catalog, learned, catalog.root / paths[0], words if only_tags else None)
+
+    # --- Deciding ------------------------------------------------------------------------------------------
+
+    def queue(
+        self,
+        order: str = "uncertain",
+        *,
+        tag: str | None = None,
+        by_image: bool = False,
+        limit: int = 50,
+    ) -> "list[Question]":
+        """Suggestions to ask about; see `reviewing.queue`."""
+        from topicture.app.reviewing import queue
+
+        with self._read() as catalog:
+            return queue(catalog, order, tag=tag, by_image=by_image, limit=limit)
+
+    def tags(self, name: str | os.PathLike) -> list[Tag]:
+        """What was decided about a photo."""
+        with self._read() as catalog:
+            return catalog.decisions.tags_of(_image(catalog, os.fspath(name)))
+
+    def decide(self, name: str | os.PathLike | int, words: Iterable[str], verdict: str) -> int:
+        """Say of words of a photo that they are `present`, `rejected`, or `cleared`; the number that changed.
+
+        Raises BadWord for a text that can't be a tag.
+        """
+        if verdict not in VERDICTS:
+            raise TopictureError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
+        cleaned = [clean_word(word) for word in words]
+        with self._write("review") as catalog:
+            image = name if isinstance(name, int) else _image(catalog, os.fspath(name))
+            models = catalog.suggestions.models()
+            model = models[0].id if models else None
+            decisions = [
+                Decision(
+                    image,
+                    word,
+                    verdict,
+                    model,
+                    catalog.suggestions.probability(model, image, word) if model is not None else None,
+                )
+                for word in cleaned
+            ]
+            return catalog.decisions.decide(decisions, "review")
+
+    def accept_above(
+        self, precision: float, *, tag: str | None = None, dry_run: bool = False
+    ) -> "BulkReport":
+        """Accept all suggestions of tags that reach a precision; see `reviewing.accept_above`."""
+        from topicture.app.reviewing import accept_above
+
+        with self._read() if dry_run else self._write("review") as catalog:
+            return accept_above(catalog, precision, tag=tag, dry_run=dry_run)
+
+    def delete_tag(self, word: str) -> int:
+        """Take a word away from every photo and suggest it no more; the number of photos that had it."""
+        with self._write("tags") as catalog:
+            if catalog.decisions.find_word(clean_word(word)) is None:
+                raise DataNotFound(f"no photo has or had the tag {word!r}")
+            return catalog.decisions.delete_word(clean_word(word))
+
+    def undo(self) -> Undone | None:
+        """Take back the last answer, bulk acceptance, import or deletion; None where there is nothing left."""
+        with self._write("undo") as catalog:
+            return catalog.decisions.undo()
+
+    def words(self) -> list[tuple[str, int, int]]:
+        """(word, photos that have it, photos it was rejected for), the most frequent first."""
+        with self._read() as catalog:
+            return catalog.decisions.word_counts()
+
+    # --- Out and in ----------------------------------------------------------------------------------------
+
+    def write(self, *, dry_run: bool = False, regions: bool = True, report: Report = silent) -> "WriteReport":
+        """Write accepted tags into sidecars; see `writing.write`."""
+        from topicture.app.writing import write
+
+        with self._read() if dry_run else self._write("write") as catalog:
+            return write(catalog, dry_run=dry_run, regions=regions, report=report)
+
+    def export(
+        self, path: str | os.PathLike, format: str | None = None, *, suggestions: float | None = None
+    ) -> "ExportReport":
+        """Write all tags to a file that other tools read; see `exchange.export_tags`."""
+        from topicture.app.exchange import export_tags
+
+        with self._read() as catalog:
+            return export_tags(catalog, Path(path), format, suggestions=suggestions)
+
+    def import_tags(self, path: str | os.PathLike, format: str | None = None) -> "ImportReport":
+        """Take tags from a file of another tool; see `exchange.import_tags`."""
+        from topicture.app.exchange import import_tags
+
+        with self._write("import") as catalog:
+            return import_tags(catalog, Path(path), format)
+
+    def backup(self, folder: str | os.PathLike) -> Path:
+        """Copy decisions and models into a new folder."""
+        from topicture.store.safety import back_up
+
+        with self._read() as catalog:
+            return back_up(catalog, Path(folder))
+
+    def check(self) -> list[str]:
+        """What is wrong with the catalog, one line each."""
+        from topicture.store.safety import problems
+
+        with self._read() as catalog:
+            return problems(catalog)
+
+
+def _image(catalog: Catalog, name: str) -> int:
+    root = catalog.root
+    for candidate in (Path(name), root / name):
+        # The folder is resolved, not the file: a link is not followed to a photo elsewhere.
+        absolute = candidate.parent.resolve() / candidate.name
+        if absolute.is_relative_to(root):
+            place = catalog.places.at(absolute.relative_to(root).as_posix())
+            if place is not None:
+                return place.image
+    digits = name.lower()
+    if len(digits) >= 8 and set(digits) <= set("0123456789abcdef"):
+        found = catalog.places.by_content(digits)
+        if len(found) == 1:
+            return found[0]
+    raise DataNotFound(f"{name}: not a photo of the catalog at {root}; run 'topicture scan' if it is new")

@@ -1,0 +1,74 @@
+"""The schema of the catalog, as ordered steps that are never edited once released; the last number is the version.
+
+images        one row a picture, known by the hash of its picture data (see `identity`), wherever its file lies
+places        the files: path relative to the root, size and time stamp at the last scan, and when it was gone
+file_words    the keywords that a file, or its sidecar, carried when it was last read
+decisions     the log of everything that people decided; rows are added, never changed
+tags          the outcome of that log: the last verdict on each image and word
+models        what was learned, and when; the files lie in the folder of the same name
+suggestions   what a model suggests; never mixed with decisions
+written       the words that Topicture put, or was about to put, into the sidecar of a file
+troubles      why a sidecar could not be written at the last attempt
+"""
+
+import sqlite3
+
+__all__ = ["APPLICATION_ID", "STEPS", "VERSION"]
+
+APPLICATION_ID = 0x746F7069  # "topi", so that a file manager, or we, can tell a catalog from other databases
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        """CREATE TABLE images (id INTEGER PRIMARY KEY, content BLOB NOT NULL UNIQUE, first_seen REAL NOT NULL,
+                                reason TEXT)""",
+        """CREATE TABLE places (path BLOB PRIMARY KEY, image INTEGER NOT NULL REFERENCES images, size INTEGER NOT NULL,
+                                modified INTEGER NOT NULL, sidecars TEXT NOT NULL DEFAULT '', gone REAL)""",
+        "CREATE INDEX places_by_image ON places (image)",
+        "CREATE TABLE words (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, deleted REAL)",
+        """CREATE TABLE file_words (path BLOB NOT NULL REFERENCES places, word INTEGER NOT NULL REFERENCES words,
+                                    PRIMARY KEY (path, word)) WITHOUT ROWID""",
+        """CREATE TABLE decisions (id INTEGER PRIMARY KEY AUTOINCREMENT, image INTEGER NOT NULL REFERENCES images,
+                                   word INTEGER NOT NULL REFERENCES words,
+                                   verdict TEXT NOT NULL CHECK (verdict IN ('present', 'rejected', 'cleared')),
+                                   source TEXT NOT NULL, at REAL NOT NULL, batch INTEGER NOT NULL, undoes INTEGER,
+                                   model INTEGER, probability REAL)""",
+        "CREATE INDEX decisions_by_pair ON decisions (image, word, id)",
+        "CREATE INDEX decisions_by_batch ON decisions (batch)",
+        "CREATE INDEX decisions_by_undone ON decisions (undoes) WHERE undoes IS NOT NULL",
+        """CREATE TABLE tags (image INTEGER NOT NULL REFERENCES images, word INTEGER NOT NULL REFERENCES words,
+                              verdict TEXT NOT NULL, source TEXT NOT NULL, decision INTEGER NOT NULL,
+                              PRIMARY KEY (image, word)) WITHOUT ROWID""",
+        "CREATE INDEX tags_by_word ON tags (word, verdict, image)",
+        "CREATE INDEX tags_by_source ON tags (source, verdict)",
+        """CREATE TABLE models (id INTEGER PRIMARY KEY AUTOINCREMENT, folder TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+                                version INTEGER NOT NULL, learned REAL NOT NULL, facts TEXT NOT NULL,
+                                annotated REAL)""",
+        """CREATE TABLE suggestions (model INTEGER NOT NULL REFERENCES models, image INTEGER NOT NULL REFERENCES images,
+                                     word INTEGER NOT NULL REFERENCES words, probability REAL NOT NULL,
+                                     PRIMARY KEY (model, image, word)) WITHOUT ROWID""",
+        """CREATE TABLE written (path BLOB NOT NULL, word INTEGER NOT NULL REFERENCES words,
+                                 state TEXT NOT NULL CHECK (state IN ('planned', 'done')),
+                                 by_machine INTEGER NOT NULL, at REAL NOT NULL,
+                                 PRIMARY KEY (path, word)) WITHOUT ROWID""",
+        "CREATE TABLE troubles (path BLOB PRIMARY KEY, reason TEXT NOT NULL, at REAL NOT NULL)",
+    ),
+)
+
+VERSION = len(STEPS)
+
+
+def migrate(database: sqlite3.Connection) -> None:
+    """Bring a database to `VERSION`, one transaction a step; a crash leaves it at a whole step."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    for number, step in enumerate(STEPS[version:], start=version + 1):
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in step:
+                database.execute(statement)
+            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            database.execute(f"PRAGMA user_version = {number}")
+            database.execute("COMMIT")
+        except BaseException:
+            database.execute("ROLLBACK")
+            raise

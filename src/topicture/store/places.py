@@ -1,0 +1,148 @@
+"""Pictures and the files they lie in, present and gone."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from topicture.store.database import Database
+
+__all__ = ["LivingImage", "Place", "PlaceCounts", "Places"]
+
+
+class Place(NamedTuple):
+    """A file as the last scan saw it."""
+
+    image: int
+    size: int
+    modified: int  # nanoseconds; -1 where the file was too fresh to trust its time stamp
+    sidecars: str
+    gone: float | None
+
+
+class LivingImage(NamedTuple):
+    """An image that has at least one file, and the first of them."""
+
+    image: int
+    content: bytes
+    path: str  # relative to the root
+
+
+class PlaceCounts(NamedTuple):
+    """How many there are of each."""
+
+    images: int
+    files: int
+    gone: int
+    unreadable: int
+
+
+class Places:
+    """The tables `images` and `places`. Paths are relative to the root; undecodable bytes as surrogates."""
+
+    def __init__(self, database: Database):
+        self._db = database
+
+    def known(self) -> dict[str, Place]:
+        """Every file ever seen, by path."""
+        rows = self._db.execute("SELECT path, image, size, modified, sidecars, gone FROM places")
+        return {os.fsdecode(path): Place(*rest) for path, *rest in rows}
+
+    def at(self, path: str) -> Place | None:
+        """What is known about one path."""
+        query = "SELECT image, size, modified, sidecars, gone FROM places WHERE path = ?"
+        row = self._db.execute(query, (os.fsencode(path),)).fetchone()
+        return None if row is None else Place(*row)
+
+    def put(self, path: str, content: bytes, size: int, modified: int, sidecars: str) -> int:
+        """Note that a picture lies at a path; the id of its image, new or old."""
+        image = self._image(content)
+        self._db.execute(
+            "INSERT INTO places VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (path) DO UPDATE SET image = excluded.image, "
+            "size = excluded.size, modified = excluded.modified, sidecars = excluded.sidecars, gone = NULL",
+            (os.fsencode(path), image, size, modified, sidecars),
+        )
+        return image
+
+    def _image(self, content: bytes) -> int:
+        known = self.image_of(content)
+        if known is not None:
+            return known
+        cursor = self._db.execute(
+            "INSERT INTO images (content, first_seen) VALUES (?, ?)", (content, time.time())
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def mark_gone(self, paths: Iterable[str]) -> None:
+        """Remember that files are no longer there; nothing else about them is forgotten."""
+        now = time.time()
+        self._db.execute_many(
+            "UPDATE places SET gone = ? WHERE path = ? AND gone IS NULL",
+            [(now, os.fsencode(path)) for path in paths],
+        )
+
+    def living(self, images: Sequence[int] | None = None) -> list[LivingImage]:
+        """Images with a file, in the order of their content, which does not depend on when they were found."""
+        rows = self._db.execute(
+            "SELECT images.id, content, min(path) FROM places JOIN images ON images.id = image "
+            "WHERE gone IS NULL GROUP BY image ORDER BY content"
+        )
+        wanted = None if images is None else set(images)
+        return [
+            LivingImage(image, content, os.fsdecode(path))
+            for image, content, path in rows
+            if wanted is None or image in wanted
+        ]
+
+    def paths_of(self, image: int, *, gone: bool = False) -> list[str]:
+        """Where an image lies; with `gone`, where it once lay."""
+        condition = "gone IS NOT NULL" if gone else "gone IS NULL"
+        query = f"SELECT path FROM places WHERE image = ? AND {condition} ORDER BY path"
+        return [os.fsdecode(path) for (path,) in self._db.execute(query, (image,))]
+
+    def first_paths(self, images: Iterable[int]) -> dict[int, str]:
+        """The first living path of each image, or the first that it once had."""
+        paths = {}
+        for image in images:
+            row = self._db.execute(
+                "SELECT path FROM places WHERE image = ? ORDER BY gone IS NOT NULL, path LIMIT 1", (image,)
+            ).fetchone()
+            if row is not None:
+                paths[image] = os.fsdecode(row[0])
+        return paths
+
+    def by_content(self, prefix: str) -> list[int]:
+        """Images whose content hash begins with hexadecimal digits."""
+        query = "SELECT id FROM images WHERE lower(hex(content)) LIKE ? || '%' LIMIT 3"
+        return [image for (image,) in self._db.execute(query, (prefix.lower(),))]
+
+    def image_of(self, content: bytes) -> int | None:
+        row = self._db.execute("SELECT id FROM images WHERE content = ?", (content,)).fetchone()
+        return None if row is None else row[0]
+
+    def content_of(self, image: int) -> bytes:
+        return self._db.execute("SELECT content FROM images WHERE id = ?", (image,)).fetchone()[0]
+
+    def set_reasons(self, reasons: dict[int, str | None]) -> None:
+        """Why pictures can't be looked at; None where they can."""
+        self._db.execute_many(
+            "UPDATE images SET reason = ? WHERE id = ? AND reason IS NOT ?",
+            [(reason, image, reason) for image, reason in reasons.items()],
+        )
+
+    def unreadable(self) -> Iterator[tuple[str, str]]:
+        """(path, reason) of the living files whose picture could not be looked at."""
+        rows = self._db.execute(
+            "SELECT path, reason FROM places JOIN images ON images.id = image "
+            "WHERE gone IS NULL AND reason IS NOT NULL ORDER BY path"
+        )
+        return ((os.fsdecode(path), reason) for path, reason in rows)
+
+    def counts(self) -> PlaceCounts:
+        row = self._db.execute(
+            "SELECT count(DISTINCT CASE WHEN gone IS NULL THEN image END), count(*) - count(gone), count(gone), "
+            "(SELECT count(*) FROM images WHERE reason IS NOT NULL "
+            "AND id IN (SELECT image FROM places WHERE gone IS NULL)) FROM places"
+        ).fetchone()
+        return PlaceCounts(*row)

@@ -1,0 +1,99 @@
+"""What was learned, and what it suggests: kept for every model, apart from what people decided."""
+
+import json
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from topicture.store.database import Database
+
+__all__ = ["LearnedModel", "Open", "Suggestions"]
+
+
+class LearnedModel(NamedTuple):
+    """A model that was learned from this collection."""
+
+    id: int
+    folder: str  # under `models`
+    name: str
+    version: int
+    learned: float
+    facts: dict[str, Any]
+    annotated: float | None
+
+
+class Open(NamedTuple):
+    """A suggestion that nobody has decided yet."""
+
+    image: int
+    word: str
+    probability: float
+
+
+# Suggestions of one model without a verdict, for images that have a file and words that were not deleted.
+_OPEN = """
+FROM suggestions AS s JOIN words ON words.id = s.word
+WHERE s.model = :model AND words.deleted IS NULL
+AND NOT EXISTS (SELECT 1 FROM tags WHERE tags.image = s.image AND tags.word = s.word)
+AND EXISTS (SELECT 1 FROM places WHERE places.image = s.image AND gone IS NULL)
+"""
+
+
+class Suggestions:
+    """The tables `models` and `suggestions`."""
+
+    def __init__(self, database: Database):
+        self._db = database
+
+    def add_model(self, folder: str, name: str, version: int, facts: dict[str, Any]) -> int:
+        """Note a model whose files are complete."""
+        cursor = self._db.execute(
+            "INSERT INTO models (folder, name, version, learned, facts) VALUES (?, ?, ?, ?, ?)",
+            (folder, name, version, time.time(), json.dumps(facts)),
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def models(self) -> list[LearnedModel]:
+        """All models, the newest first."""
+        rows = self._db.execute(
+            "SELECT id, folder, name, version, learned, facts, annotated FROM models ORDER BY id DESC"
+        )
+        return [
+            LearnedModel(number, folder, name, version, learned, json.loads(facts), annotated)
+            for number, folder, name, version, learned, facts, annotated in rows
+        ]
+
+    def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
+        """Make (image, word id, probability) rows the suggestions of a model."""
+        with self._db.transaction():
+            self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
+            self._db.execute_many(
+                "INSERT INTO suggestions VALUES (?, ?, ?, ?)",
+                [(model, image, word, probability) for image, word, probability in rows],
+            )
+            self._db.execute("UPDATE models SET annotated = ? WHERE id = ?", (time.time(), model))
+
+    def open(self, model: int, *, word: str | None = None, image: int | None = None) -> list[Open]:
+        """Undecided suggestions, of one word or image where it is named; by image, then the surest first."""
+        query = f"SELECT s.image, words.word, s.probability {_OPEN}"
+        if word is not None:
+            query += " AND words.word = :word"
+        if image is not None:
+            query += " AND s.image = :image"
+        query += " ORDER BY s.image, s.probability DESC, words.word"
+        rows = self._db.execute(query, {"model": model, "word": word, "image": image})
+        return [Open(*row) for row in rows]
+
+    def count_open(self, model: int) -> tuple[int, int]:
+        """Number of undecided suggestions, and of the images they are for."""
+        query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
+        return self._db.execute(query, {"model": model}).fetchone()
+
+    def probability(self, model: int, image: int, word: str) -> float | None:
+        row = self._db.execute(
+            "SELECT probability FROM suggestions WHERE model = ? AND image = ? "
+            "AND word = (SELECT id FROM words WHERE word = ?)",
+            (model, image, word),
+        ).fetchone()
+        return None if row is None else row[0]

@@ -1,0 +1,138 @@
+"""What is still to be written into sidecars, what was written, and what went wrong.
+
+A word is noted as planned before its sidecar is touched and as done afterwards: whenever the process is killed, the
+catalog knows every word that Topicture may have written, and can take it out again.
+"""
+
+import os
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from topicture.store.database import Database
+from topicture.store.decisions import OURS
+
+__all__ = ["Due", "DueWord", "Trouble", "Writes"]
+
+
+class DueWord(NamedTuple):
+    """A word that a sidecar should carry as ours."""
+
+    word: str
+    by_machine: bool  # nobody looked at this very photo
+    probability: float | None
+
+
+class Due(NamedTuple):
+    """A file whose sidecar differs from what was decided."""
+
+    path: str
+    image: int
+    add: tuple[DueWord, ...]  # all the words of ours that should stand there
+    remove: tuple[str, ...]  # words of ours that should not
+
+
+class Trouble(NamedTuple):
+    """Why a sidecar could not be written."""
+
+    path: str
+    reason: str
+    at: float
+
+
+_OURS = ", ".join(f"'{source}'" for source in OURS)
+# Tags that people gave here, against the words that stand, or do not, in each living file.
+_WANTED = f"""
+FROM tags JOIN places ON places.image = tags.image JOIN words ON words.id = tags.word
+LEFT JOIN written ON written.path = places.path AND written.word = tags.word
+LEFT JOIN file_words ON file_words.path = places.path AND file_words.word = tags.word
+WHERE places.gone IS NULL AND tags.verdict = 'present' AND tags.source IN ({_OURS})
+AND (written.path IS NOT NULL OR file_words.path IS NULL)
+"""
+_NOT_DONE = (
+    "(written.path IS NULL OR written.state = 'planned' OR written.by_machine != (tags.source = 'bulk'))"
+)
+_UNWANTED = """
+FROM written JOIN places USING (path) JOIN words ON words.id = written.word
+LEFT JOIN tags ON tags.image = places.image AND tags.word = written.word AND tags.verdict = 'present'
+WHERE places.gone IS NULL AND tags.image IS NULL
+"""
+
+
+class Writes:
+    """The tables `written` and `troubles`."""
+
+    def __init__(self, database: Database):
+        self._db = database
+
+    def due(self) -> list[Due]:
+        """The files to write, by path."""
+        removals: dict[bytes, list[str]] = {}
+        for path, word in self._db.execute(f"SELECT path, words.word {_UNWANTED} ORDER BY path, words.word"):
+            removals.setdefault(path, []).append(word)
+        unfinished = {path for (path,) in self._db.execute(f"SELECT places.path {_WANTED} AND {_NOT_DONE}")}
+        return [self._due(path, removals.get(path, ())) for path in sorted(unfinished | removals.keys())]
+
+    def _due(self, path: bytes, remove: Iterable[str]) -> Due:
+        (image,) = self._db.execute("SELECT image FROM places WHERE path = ?", (path,)).fetchone()
+        rows = self._db.execute(
+            "SELECT words.word, tags.source = 'bulk', "
+            "(SELECT probability FROM decisions WHERE decisions.id = tags.decision) "
+            f"{_WANTED} AND places.path = ? ORDER BY words.word",
+            (path,),
+        )
+        add = tuple(DueWord(word, bool(by_machine), probability) for word, by_machine, probability in rows)
+        return Due(os.fsdecode(path), image, add, tuple(remove))
+
+    def count_due(self) -> int:
+        """Number of files to write."""
+        return self._db.execute(
+            f"SELECT count(*) FROM (SELECT places.path {_WANTED} AND {_NOT_DONE} UNION SELECT path {_UNWANTED})"
+        ).fetchone()[0]
+
+    def plan(self, files: Iterable[Due]) -> None:
+        """Note that sidecars are about to be touched."""
+        now = time.time()
+        rows = [(os.fsencode(due.path), word.word, word.by_machine, now) for due in files for word in due.add]
+        with self._db.transaction():
+            self._db.execute_many(
+                "INSERT INTO written SELECT ?1, id, 'planned', ?3, ?4 FROM words WHERE word = ?2 "
+                "ON CONFLICT (path, word) DO UPDATE SET state = CASE WHEN by_machine = excluded.by_machine "
+                "THEN state ELSE 'planned' END, by_machine = excluded.by_machine",
+                rows,
+            )
+
+    def finish(self, due: Due, sidecars: str | None = None) -> None:
+        """Note that a sidecar says what was decided; `sidecars` is the stamp that a scan should find."""
+        where = os.fsencode(due.path)
+        with self._db.transaction():
+            for word in due.add:
+                self._db.execute(
+                    "UPDATE written SET state = 'done', at = ? WHERE path = ? "
+                    "AND word = (SELECT id FROM words WHERE word = ?)",
+                    (time.time(), where, word.word),
+                )
+                self._db.execute(
+                    "INSERT OR IGNORE INTO file_words SELECT ?, id FROM words WHERE word = ?",
+                    (where, word.word),
+                )
+            for text in due.remove:
+                for table in ("written", "file_words"):
+                    self._db.execute(
+                        f"DELETE FROM {table} WHERE path = ? AND word = (SELECT id FROM words WHERE word = ?)",
+                        (where, text),
+                    )
+            self._db.execute("DELETE FROM troubles WHERE path = ?", (where,))
+            if sidecars is not None:
+                self._db.execute("UPDATE places SET sidecars = ? WHERE path = ?", (sidecars, where))
+
+    def fail(self, path: str, reason: str) -> None:
+        """Keep a file pending, with the reason."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO troubles VALUES (?, ?, ?)", (os.fsencode(path), reason, time.time())
+        )
+
+    def troubles(self) -> list[Trouble]:
+        """The files that could not be written, by path."""
+        rows = self._db.execute("SELECT path, reason, at FROM troubles ORDER BY path")
+        return [Trouble(os.fsdecode(path), reason, at) for path, reason, at in rows]
