@@ -12,11 +12,13 @@ mathematics is in embedding.py.
 
 Symbol -> code, shape:  r -> r N d | phi -> phi V d | q -> log_q V | P -> P N V | a, b -> a N V, b V
 Differs from the paper: the ridges xi, without which an image whose caption is one word at the rim has no place; L-BFGS
-over phi with r solved for (its gradient is dE/dphi at the solution); the best of several random starts.
+over phi with r solved for (its gradient is dE/dphi at the solution); the best of several random starts; dimensions and
+ridges may be chosen by validation.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from itertools import product
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -27,11 +29,27 @@ from topicture.errors import CorpusError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.embedding import Embedding, Ridge, Words, descend, embed, minimise, posterior
 from topicture.models.empirical import word_frequencies
+from topicture.models.neighbours import log_likelihood_of_captions
 from topicture.models.registry import annotator_class, make_annotator
 
 __all__ = ["IWE"]
 
 _STARTING_IMAGES = 4000
+# What a validation chooses from, on at most so many images and with so many iterations.
+_CANDIDATES: dict[str, tuple[Any, ...]] = {
+    "n_dims": (5, 2, 10, 20),
+    "ridge_images": (1.0, 0.05, 0.3, 3.0),
+    "ridge_words": (0.5, 5.0),
+}
+_MOST_VALIDATED, _VALIDATION_SHARE, _VALIDATION_ITERATIONS = 4000, 0.2, 60
+_FEWEST_TO_VALIDATE = 20
+
+
+class Plan(NamedTuple):
+    """Dimensions and ridges of a map."""
+
+    n_dims: int
+    ridge: Ridge
 
 
 class NeededViews:
@@ -51,8 +69,10 @@ class IWE(Annotator):
     Parameters
     ----------
     base : registry name of an annotator, or an annotator; fitted on the same corpus
-    n_dims : dimensions of the map d
-    ridge_images, ridge_words : xi_r, xi_w; how strongly points are drawn to the origin, 0.01 to 0.1
+    n_dims : dimensions of the map d; 2 can be drawn, 10 or 20 annotate better
+    ridge_images, ridge_words : xi_r, xi_w; how strongly points are drawn to the origin. Small ones make a map on which
+        every place stands for few words, and a base annotator's broad probabilities have no place there.
+        Each of the three may be "auto": chosen by the captions of a held-out fifth of the tagged images
     optimiser : "lbfgs", or "descent" (steepest descent, as published)
     step : first step length of "descent"
     max_iter, tol : of the optimiser; tol is the relative change of E
@@ -62,6 +82,7 @@ class IWE(Annotator):
     Attributes
     ----------
     base_ : the fitted base annotator
+    plan_ : dimensions and ridges, given or chosen
     word_coordinates_ : (V, d)
     image_coordinates_ : (N, d) of the tagged images
     image_ids_ : (N,) their ids
@@ -76,9 +97,9 @@ class IWE(Annotator):
         self,
         base: str | Annotator = "nlsa",
         *,
-        n_dims: int = 2,
-        ridge_images: float = 0.05,
-        ridge_words: float = 0.05,
+        n_dims: int | str = 2,
+        ridge_images: float | str = 1.0,
+        ridge_words: float | str = 0.5,
         optimiser: str = "lbfgs",
         step: float = 0.5,
         max_iter: int = 200,
@@ -104,7 +125,7 @@ class IWE(Annotator):
 
     def _place(self, corpus: Corpus) -> np.ndarray:
         P = _over_seen_words(self.base_.annotate(corpus), self._words())
-        return embed(P, self._words(), self.ridge_images)
+        return embed(P, self._words(), self.plan_.ridge.images)
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
         return posterior(self._place(corpus), self._words())
@@ -117,13 +138,21 @@ class IWE(Annotator):
     def _check_params(self) -> None:
         for name in ("n_dims", "n_init", "max_iter"):
             value = getattr(self, name)
-            if not (isinstance(value, int | np.integer) and value >= 1):
+            if not (self._is_free(name) or (isinstance(value, int | np.integer) and value >= 1)):
                 raise TopictureError(f"{self.name}: {name} must be a positive whole number, not {value!r}")
         for name in ("ridge_images", "ridge_words", "step"):
-            if not getattr(self, name) > 0:
-                raise TopictureError(f"{self.name}: {name} must be positive, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not self._is_free(name) and (isinstance(value, str) or not value > 0):
+                raise TopictureError(f"{self.name}: {name} must be positive, not {value!r}")
         if self.optimiser not in ("lbfgs", "descent"):
             raise TopictureError(f"{self.name}: optimiser must be lbfgs or descent, not {self.optimiser!r}")
+
+    def _is_free(self, parameter: str) -> bool:
+        return (
+            parameter in _CANDIDATES
+            and isinstance(value := getattr(self, parameter), str)
+            and value == "auto"
+        )
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         if not corpus.tagged.any():
@@ -131,9 +160,9 @@ class IWE(Annotator):
         self.base_ = self._new_base().fit(corpus, callback=callback)
         tagged = corpus if corpus.tagged.all() else corpus[corpus.tagged]
         self.word_counts_ = np.asarray(tagged.captions.sum(axis=0)).ravel()
-        with np.errstate(divide="ignore"):
-            self.log_q_ = np.log(word_frequencies(tagged))
+        self.log_q_ = _log(word_frequencies(tagged))
         rng = np.random.default_rng(self.seed)
+        self.plan_ = self._choose_plan(tagged)
         best, values = self._best_start(_normalised(tagged.captions), rng)
         self.word_coordinates_ = np.ascontiguousarray(best.words.phi)
         self.image_coordinates_ = best.r
@@ -142,6 +171,36 @@ class IWE(Annotator):
         self.objective_trace_ = -np.array(best.trace)
         self.n_iter_ = len(best.trace) - 1
         self.result_ = "converged" if best.converged else f"stopped after {self.n_iter_} iterations"
+
+    def _choose_plan(self, tagged: Corpus) -> Plan:
+        """What is given, and for the rest what makes the captions of held-out images most probable."""
+        options = {
+            name: values if self._is_free(name) else (getattr(self, name),)
+            for name, values in _CANDIDATES.items()
+        }
+        n_dims, *ridges = (values[0] for values in options.values())
+        first = Plan(n_dims, Ridge(*ridges))
+        if len(tagged) < _FEWEST_TO_VALIDATE or all(len(values) == 1 for values in options.values()):
+            return first
+        rng = np.random.default_rng(self.seed)
+        n_images = min(len(tagged), _MOST_VALIDATED)
+        order = rng.permutation(len(tagged))[:n_images]
+        n_held_out = int(_VALIDATION_SHARE * n_images)
+        questions, known = tagged[np.sort(order[:n_held_out])], tagged[np.sort(order[n_held_out:])]
+        P = self._new_base().fit(known).annotate(questions)
+        captions, q = _normalised(known.captions), word_frequencies(known)
+        start = rng.standard_normal((tagged.n_words, max(options["n_dims"])))
+
+        def likelihood(plan: Plan) -> float:
+            words = Words(start[:, : plan.n_dims], _log(q))
+            words = minimise(captions, words, plan.ridge, max_iter=_VALIDATION_ITERATIONS, tol=self.tol).words
+            Q = posterior(embed(_over_seen_words(P, words), words, plan.ridge.images), words)
+            return log_likelihood_of_captions(Q, q, questions.captions)
+
+        # The best ridges hardly depend on the dimensions, so they are chosen first.
+        pairs = product(options["ridge_images"], options["ridge_words"])
+        first = max((Plan(n_dims, Ridge(*pair)) for pair in pairs), key=likelihood)
+        return max((Plan(n_dims, first.ridge) for n_dims in options["n_dims"]), key=likelihood)
 
     def _new_base(self) -> Annotator:
         if not isinstance(self.base, str):
@@ -155,13 +214,13 @@ class IWE(Annotator):
         Starts are compared on a sample of a large collection; only the best goes on with all images.
         """
         few = P[np.sort(rng.choice(P.shape[0], _STARTING_IMAGES, replace=False))] if _is_large(P) else P
-        starts = [rng.standard_normal((P.shape[1], self.n_dims)) for _ in range(self.n_init)]
+        starts = [rng.standard_normal((P.shape[1], self.plan_.n_dims)) for _ in range(self.n_init)]
         tried = [self._learn(few, Words(phi, self.log_q_)) for phi in starts]
         best = min(tried, key=lambda found: found.trace[-1])
         return self._learn(P, best.words) if _is_large(P) else best, [found.trace[-1] for found in tried]
 
     def _learn(self, P: sparse.csr_array, start: Words) -> Embedding:
-        ridge = Ridge(self.ridge_images, self.ridge_words)
+        ridge = self.plan_.ridge
         if self.optimiser == "lbfgs":
             return minimise(P, start, ridge, max_iter=self.max_iter, tol=self.tol)
         return descend(P, start, ridge, step0=self.step, max_iter=self.max_iter, tol=self.tol)
@@ -187,6 +246,7 @@ class IWE(Annotator):
             "base": header,
             "base_is_named": isinstance(self.base, str),
             "image_ids": self.image_ids_.tolist(),
+            "ridges": list(self.plan_.ridge),
         }
         return {**own, **{f"base.{name}": array for name, array in arrays.items()}}, facts
 
@@ -203,8 +263,14 @@ class IWE(Annotator):
         self.image_coordinates_ = arrays["image_coordinates"]
         self.restarts_ = arrays["restarts"]
         self.image_ids_ = np.array(facts["image_ids"], dtype=np.str_)
-        with np.errstate(divide="ignore"):
-            self.log_q_ = np.log(self.word_counts_ / self.word_counts_.sum())
+        self.log_q_ = _log(self.word_counts_ / self.word_counts_.sum())
+        self.plan_ = Plan(self.word_coordinates_.shape[1], Ridge(*facts["ridges"]))
+
+
+def _log(q: np.ndarray) -> np.ndarray:
+    """ln q; minus infinity for words never seen."""
+    with np.errstate(divide="ignore"):
+        return np.log(q)
 
 
 def _is_large(P: sparse.csr_array) -> bool:

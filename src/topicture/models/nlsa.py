@@ -24,15 +24,18 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.kernels import KERNELS, Kernel, check_vectors, kernel_fn, median_bandwidth
+from topicture.models.lanczos import leading_eigenpairs
 from topicture.models.latent_space import Joint, LatentSpace
 from topicture.models.neighbours import blocks
 
 __all__ = ["NLSA", "KernelSpace", "centred_eigenpairs", "exact_space", "kernel_matrix", "nystroem_space"]
 
 EIGENVALUE_TOL = 1e-10
-# Below so many images LAPACK's full decomposition takes a blink; above, Lanczos finds the few leading pairs
-# (N = 5,000, K = 50: 5 s against 30 s).
+# Below so many images LAPACK's full decomposition takes a blink; above, Lanczos finds the few leading pairs.
 _SMALL = 600
+# Rows of the kernel matrix made at a time: large enough for fast products, small enough to waste little on the mirrored
+# half of the diagonal blocks.
+_STRIP = 512
 _SAMPLE = 1000
 
 # --- Values -------------------------------------------------------------------------------------------------------
@@ -58,16 +61,13 @@ class KernelSpace(NamedTuple):
 
 
 def kernel_matrix(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """K (N, N), exactly symmetric; blocks above the diagonal are mirrored, not computed again."""
+    """K (N, N), exactly symmetric; what lies right of the diagonal is mirrored, not computed again."""
     K = np.empty((len(X), len(X)))
-    parts = list(blocks(len(X), 8 * len(X)))
-    for i, rows in enumerate(parts):
-        for columns in parts[i:]:
-            K[rows, columns] = kernel(X[rows], X[columns])
-            if rows is columns:
-                K[rows, columns] = (K[rows, columns] + K[rows, columns].T) / 2
-            else:
-                K[columns, rows] = K[rows, columns].T
+    for start in range(0, len(X), _STRIP):
+        end = start + _STRIP
+        K[start:end, start:] = kernel(X[start:end], X[start:])
+        K[start:end, start:end] = (K[start:end, start:end] + K[start:end, start:end].T) / 2
+        K[end:, start:end] = K[start:end, end:].T
     return K
 
 
@@ -77,6 +77,10 @@ def centred_eigenpairs(K: np.ndarray, k: int, rng: np.random.Generator) -> tuple
     if N <= _SMALL or 4 * k > N:
         values, vectors = np.linalg.eigh(_centred(_centred(K).T) / N)
         return values[::-1], vectors[:, ::-1][:, :k]
+    found = leading_eigenpairs(K, k, rng)
+    if found is not None:
+        return found[0] / N, found[1]
+    # A spectrum that hardly decays; ARPACK restarts until it has its pairs.
     operator = LinearOperator((N, N), dtype=K.dtype, matvec=lambda x: _centred(K @ _centred(x)) / N)
     values, vectors = eigsh(operator, k=k, v0=_centred(rng.standard_normal(N)))
     return values[::-1], vectors[:, ::-1]
@@ -89,10 +93,14 @@ def exact_space(
     K = kernel_matrix(kernel, X)
     N, scale = len(K), np.trace(K) / len(K)
     values, vectors = centred_eigenpairs(K, min(n_components, N), rng)
-    keep = _positive(values[: vectors.shape[1]], N * np.finfo(float).eps * scale)
-    directions = _centred(vectors[:, keep]) / np.sqrt(N * values[: vectors.shape[1]][keep])
-    offset = directions.T @ K.mean(axis=1) if centre else np.zeros(directions.shape[1])
-    return KernelSpace(kernel, X, np.ascontiguousarray(directions), offset), K @ directions - offset
+    values = values[: vectors.shape[1]]
+    keep = _positive(values, N * np.finfo(float).eps * scale)
+    lengths, V = np.sqrt(N * values[keep]), _centred(vectors[:, keep])
+    directions = np.ascontiguousarray(V / lengths)
+    mean = directions.T @ K.mean(axis=1)  # of the coordinates that are not centred
+    offset = mean if centre else np.zeros(len(lengths))
+    # HKH V = V lengths^2, so K directions need no product with K.
+    return KernelSpace(kernel, X, directions, offset), V * lengths + (mean - offset)
 
 
 def nystroem_space(
