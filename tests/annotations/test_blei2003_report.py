@@ -2,10 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from topicture.annotations.blei2003_page import claims, write_figures, write_page
-from topicture.annotations.blei2003_report import main
+from topicture.annotations.blei2003_report import RECIPE, RECIPE_MSRC, hide_series, main
+from topicture.annotations.descriptor_images import COREL
+from topicture.annotations.descriptor_regions import MSRC_REGIONS
+from topicture.corpus import Corpus
 
 TOPICS = (10, 50)
 # Perplexity and held-out cost of each model and estimate, by K: the paper's own order.
@@ -40,7 +44,16 @@ def evidence():
     ]
     curve = [[0, 1, 2], [1.0, 0.5, 2 / 3], [0.5, 0.5, 1.0]]
     scores = {"gm-mixture": 0.1, "gm-lda": 0.05, "corr-lda": 0.2, "empirical": 0.01}
+    series = [
+        {"model": model, "smoothing": smoothing, "n_topics": K, "perplexity": value}
+        for model, smoothing, K, value in (
+            ("independent", "ml", 1, 100.0),
+            ("gm-mixture", "eb", 50, 90.0),
+            ("corr-lda", "eb", 50, 70.0),
+        )
+    ]
     return {
+        "series": {"hidden": 0.1, "rows": series},
         "date": "2026-01-01",
         "settings": {"seeds": [0], "max_iter": 3, "tol": 1e-4, "precision": "float32"},
         "corel": {"train": 30, "test": 10, "rows": rows},
@@ -74,6 +87,8 @@ def test_page_and_figures(tmp_path):
     write_figures(evidence(), tmp_path)
     page = write_page(evidence(), tmp_path).read_text(encoding="utf-8")
     assert "| corr-lda | smoothed | 60.0 | 50.0 |" in page
+    assert "| Corr-LDA's lead | 20.0 |" in page
+    assert "| its lead with near copies | 15.0 |" in page
     for name in ("likelihood", "perplexity", "retrieval"):
         assert (tmp_path / f"blei2003-{name}.png").stat().st_size > 1000
         assert f"(blei2003-{name}.png)" in page
@@ -90,3 +105,19 @@ def test_missing_data_is_one_line(tmp_path):
         main(["--out", str(tmp_path), "--data", str(tmp_path / "nowhere")])
     assert "\n" not in str(stop.value)
     assert "nowhere" in str(stop.value)
+
+
+def test_a_series_lies_on_one_side():
+    ids = [f"{1000 * disc}/{1000 * disc + i}" for disc in range(20) for i in range(5)]
+    captions = np.tile([1, 0], (100, 1))
+    corpus = Corpus.from_arrays(image_ids=ids, captions=captions, regions=[np.zeros((1, 2))] * 100)
+    train, test = hide_series(corpus, seed=0)
+    discs = [{image.partition("/")[0] for image in part.image_ids.tolist()} for part in (train, test)]
+    assert len(discs[1]) == 2
+    assert not discs[0] & discs[1]
+    assert len(train) + len(test) == 100
+
+
+def test_the_descriptors_exist():
+    assert RECIPE in COREL
+    assert RECIPE_MSRC in MSRC_REGIONS

@@ -176,7 +176,7 @@ def improve(story: Story, seen: Seen, q: Any, n_sweeps: int, tol: float) -> tupl
     With tol > 0 the sweeps of an image end when its bound changes by less than that, relatively.
     """
     if tol == 0:
-        q = jax.lax.fori_loop(0, n_sweeps, lambda _, q: story.sweep(seen, q), q)
+        q = _repeat(story, seen, q, n_sweeps)
         return q, story.bound(seen, q)
 
     def unfinished(state):
@@ -192,6 +192,22 @@ def improve(story: Story, seen: Seen, q: Any, n_sweeps: int, tol: float) -> tupl
     # The change starts infinite and the bound at zero: an image without data, of bound zero, gets one sweep.
     start = (q, jnp.zeros((), seen.G.dtype), jnp.full((), jnp.inf, seen.G.dtype), 0)
     return jax.lax.while_loop(unfinished, once_more, start)[:2]
+
+
+def _repeat(story: Story, seen: Seen, q: Any, n_sweeps: int) -> Any:
+    """q after so many sweeps; all but the last leave out what the next one does not read.
+
+    phi is most of q: a loop that carries it writes it once more in every sweep.
+    """
+    if n_sweeps == 0:
+        return q
+
+    def once_more(_, kept):
+        new = story.sweep(seen, q._replace(**dict(zip(story.kept, kept, strict=True))))
+        return tuple(getattr(new, name) for name in story.kept)
+
+    kept = jax.lax.fori_loop(0, n_sweeps - 1, once_more, tuple(getattr(q, name) for name in story.kept))
+    return story.sweep(seen, q._replace(**dict(zip(story.kept, kept, strict=True))))
 
 
 def statistics(story: Story, tables: Tables, image: Image, seen: Seen, q: Any) -> Stats:
