@@ -8,6 +8,7 @@ import time
 import pytest
 
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
+from topicture.collection.keywords import sidecar_path
 from topicture.errors import DataNotFound
 
 
@@ -61,6 +62,15 @@ def test_links_are_never_followed(tmp_path):
     skipped = {item.path: item.reason for item in found if isinstance(item, Skipped)}
     assert skipped.keys() - {"round"} == {"loop", "out", "photo.jpg", "gone.jpg"}
     assert all("link" in reason or "looked at" in reason for reason in skipped.values())
+
+
+def test_the_sidecar_that_is_read_comes_with_the_photo(tmp_path):
+    fill(tmp_path, "a.jpg", "a.xmp", "a.jpg.xmp", "b.jpg", "b.XMP", "c.jpg", "sub/c.jpg.xmp")
+    for found in walk_photos(tmp_path):
+        path = sidecar_path(tmp_path / found.path)
+        expected = [(path.name, path.stat().st_size, path.stat().st_mtime_ns)] if path.exists() else []
+        assert list(found.sidecars) == expected
+    assert [len(found.sidecars) for found in walk_photos(tmp_path)] == [1, 1, 0]
 
 
 def test_odd_names_come_through(tmp_path):

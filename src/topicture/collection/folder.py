@@ -7,13 +7,13 @@ loops as well.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from topicture.collection.words import printable
 from topicture.errors import DataNotFound
 
-__all__ = ["PHOTO_SUFFIXES", "FoundPhoto", "Skipped", "walk_photos"]
+__all__ = ["PHOTO_SUFFIXES", "FoundPhoto", "Skipped", "sidecar_names", "walk_photos"]
 
 _KINDS = (
     "jpg",
@@ -44,23 +44,33 @@ _SYSTEM_FOLDERS = frozenset(
 class FoundPhoto(NamedTuple):
     """A file that looks like a photo.
 
-    `path` is relative to the root with `/` between its parts; bytes that are not UTF-8 are kept by surrogate escapes,
-    as everywhere in Python.
+    Attributes
+    ----------
+    path : str
+        Relative to the root with `/` between its parts; bytes that are not UTF-8 are kept by surrogate escapes, as
+        everywhere in Python.
+    size : int
+        In bytes.
+    mtime_ns : int
+        When it was last changed.
+    sidecars : tuple of (name, size, mtime_ns)
+        The sidecar beside it that is read with it, if there is one: by these a later walk sees a change of it.
     """
 
     path: str
     size: int
     mtime_ns: int
+    sidecars: tuple[tuple[str, int, int], ...] = ()
 
 
 class Skipped(NamedTuple):
-    """Something that may hold photos and was not looked at, with the reason in one line."""
+    """Something that may hold photos and was not looked at: its path, fit to print, and the reason in one line."""
 
     path: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{printable(self.path)}: {self.reason}"
+        return f"{self.path}: {self.reason}"
 
 
 def walk_photos(root: str | os.PathLike) -> Iterator[FoundPhoto | Skipped]:
@@ -80,6 +90,12 @@ def walk_photos(root: str | os.PathLike) -> Iterator[FoundPhoto | Skipped]:
     return _walk(os.path.join(top, ""))
 
 
+def sidecar_names(name: str) -> tuple[str, ...]:
+    """The names that the sidecar of a photo may have, in order of precedence; the first that exists is its sidecar."""
+    stem = os.path.splitext(name)[0]
+    return f"{name}.xmp", f"{name}.XMP", f"{stem}.xmp", f"{stem}.XMP"
+
+
 def _walk(top: str) -> Iterator[FoundPhoto | Skipped]:
     waiting = [
         ""
@@ -90,31 +106,46 @@ def _walk(top: str) -> Iterator[FoundPhoto | Skipped]:
             with os.scandir(top + folder) as entries:
                 ordered = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(folder.rstrip("/") or ".", f"folder can't be read ({error.strerror})")
+            yield Skipped(printable(folder.rstrip("/") or "."), f"folder can't be read ({error.strerror})")
             continue
         inner = []
+        sidecars = {entry.name: entry for entry in ordered if entry.name.endswith((".xmp", ".XMP"))}
         for entry in ordered:
             if entry.name.startswith("."):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in _SYSTEM_FOLDERS:
                     inner.append(f"{folder}{entry.name}/")
-            elif (found := _look(entry, folder + entry.name)) is not None:
+            elif (found := _look(entry, folder + entry.name, sidecars)) is not None:
                 yield found
         waiting.extend(reversed(inner))
 
 
-def _look(entry: os.DirEntry[str], path: str) -> FoundPhoto | Skipped | None:
-    """A file of the tree; None where it is no photo by its name."""
+def _look(
+    entry: os.DirEntry[str], path: str, sidecars: Mapping[str, os.DirEntry[str]]
+) -> FoundPhoto | Skipped | None:
+    """A file of the tree, with the sidecars of its folder at hand; None where it is no photo by its name."""
     try:
         is_photo = os.path.splitext(entry.name)[1].lower() in PHOTO_SUFFIXES
         if entry.is_symlink():
-            return Skipped(path, "symbolic link, not followed") if is_photo or entry.is_dir() else None
+            return (
+                Skipped(printable(path), "symbolic link, not followed")
+                if is_photo or entry.is_dir()
+                else None
+            )
         if not is_photo:
             return None
         status = entry.stat(follow_symlinks=False)
+        own = (
+            next((name for name in sidecar_names(entry.name) if name in sidecars), None) if sidecars else None
+        )
+        beside = () if own is None else ((own, *_size_and_time(sidecars[own].stat(follow_symlinks=False))),)
     except OSError as error:  # gone since the folder was listed, or a link that leads round in circles
-        return Skipped(path, f"can't be looked at ({error.strerror})")
+        return Skipped(printable(path), f"can't be looked at ({error.strerror})")
     if not stat.S_ISREG(status.st_mode):
-        return Skipped(path, "not a regular file")
-    return FoundPhoto(path, status.st_size, status.st_mtime_ns)
+        return Skipped(printable(path), "not a regular file")
+    return FoundPhoto(path, *_size_and_time(status), beside)
+
+
+def _size_and_time(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns

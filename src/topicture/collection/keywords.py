@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from topicture.collection.containers import read_blocks
+from topicture.collection.folder import sidecar_names
 from topicture.collection.iptc import MAX_KEYWORD, iptc_keywords
 from topicture.collection.words import clean_word, printable
 from topicture.collection.written import MACHINE, PHOTO, choosers
@@ -71,10 +72,9 @@ def sidecar_path(photo: str | os.PathLike) -> Path:
 
     The second may belong to several files, such as `photo.jpg` and `photo.cr2`. Capitals in the suffix are seen.
     """
-    photo = Path(photo)
-    own = photo.with_name(photo.name + ".xmp")
-    names = (own, own.with_suffix(".XMP"), photo.with_suffix(".xmp"), photo.with_suffix(".XMP"))
-    return next((path for path in names if os.path.lexists(path)), own)
+    folder, name = os.path.split(photo)
+    paths = [Path(folder, candidate) for candidate in sidecar_names(name)]
+    return next((path for path in paths if os.path.lexists(path)), paths[0])
 
 
 def read_sidecar(path: Path) -> bytes:
