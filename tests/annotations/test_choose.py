@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from topicture.annotations.choose import choose
+from topicture.annotations.choose import choose, choose_in_turn
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models import mix_unigram
@@ -45,6 +45,28 @@ def test_hidden_captions_are_not_seen():
     assert choice.params == {"pseudo_count": 1.0}
     assert choice.candidates[1].mean == np.inf
     assert np.isnan(choice.candidates[1].standard_error)
+
+
+def test_in_turn_keeps_the_best_and_fits_nothing_twice():
+    seen = []
+    choice = choose_in_turn(
+        "mix-unigram",
+        corpus(),
+        [{"n_topics": [1, 3]}, {"eta_words": [0.1, 0.5]}, {"n_topics": [1, 3]}],
+        n_init=1,
+        max_iter=15,
+        eta_words=0.5,
+        on_candidate=seen.append,
+    )
+    # Three topics win; 0.5 is the value that they were tried with, and the last grid adds one combination at most.
+    assert [c.params for c in seen[:3]] == [
+        {"n_topics": 1},
+        {"n_topics": 3},
+        {"n_topics": 3, "eta_words": 0.1},
+    ]
+    assert len(seen) == len(choice.candidates) <= 4
+    assert choice.params["n_topics"] == 3
+    assert choice.candidates[0].mean == max(c.mean for c in seen)
 
 
 def test_what_cannot_be_is_refused():

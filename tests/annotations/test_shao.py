@@ -43,8 +43,13 @@ def test_table_and_figures(curves):
     assert lines[-1].startswith("LapVar1")
     assert f"{mean:.4f}" in lines[-1]
     figures = shao.figures(curves)
-    assert set(figures) == {"accuracy", "complete_length"}
-    assert "topics" in figures["accuracy"].axes[0].get_xlabel()
+    assert set(figures) == set(shao.FIGURES)
+    accuracy, length = figures["shao2010-figure3"].axes
+    assert (accuracy.get_title(loc="left"), length.get_title(loc="left")) == ("Accuracy", "Complete length")
+    drawn = dict(zip(*reversed(accuracy.get_legend_handles_labels()), strict=True))
+    assert set(drawn) == {"Empirical", "LapVar1"}
+    assert set(drawn["Empirical"].get_ydata()) == {curves.experiments["Empirical"][0].mean()["accuracy"]}
+    np.testing.assert_allclose(drawn["LapVar1"].lines[0].get_ydata()[1], mean)
 
 
 def test_nothing_to_do_is_refused():

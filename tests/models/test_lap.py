@@ -194,8 +194,6 @@ def test_no_graph_term_is_the_mixture_of_unigrams():
             lam=0.0,
             temperature=1.0,
             annealing=1.0,
-            eta_visual=0.1,
-            eta_words=0.1,
         ).fit(corpus)
         np.testing.assert_allclose(model.objective_trace_, plain.objective_trace_, rtol=1e-9)
 

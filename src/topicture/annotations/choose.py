@@ -17,7 +17,7 @@ from topicture.errors import CorpusError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.registry import make_annotator
 
-__all__ = ["Candidate", "Choice", "choose"]
+__all__ = ["Candidate", "Choice", "choose", "choose_in_turn"]
 
 # Measures that are better when smaller.
 _SMALLER = ("complete_length", "perplexity")
@@ -75,22 +75,55 @@ def choose(
 
     Raises CorpusError if fewer images are tagged than there are folds, TopictureError for a measure that is none.
     """
+    return choose_in_turn(
+        name, corpus, [grid], measure=measure, n_folds=n_folds, seed=seed, on_candidate=on_candidate, **params
+    )
+
+
+def choose_in_turn(
+    name: str,
+    corpus: Corpus,
+    grids: Sequence[Mapping[str, Sequence[Any]]],
+    *,
+    measure: str = "accuracy",
+    n_folds: int = 3,
+    seed: int = 0,
+    on_candidate: Callable[[Candidate], None] | None = None,
+    **params: Any,
+) -> Choice:
+    """Search one grid after another, each from the best values so far: far fewer fits than their product.
+
+    A grid may come back to a parameter of an earlier one. Combinations that were tried before are not fitted again.
+    See `choose` for the parameters; a candidate names the values that were searched when it was tried.
+    """
     if measure not in Summary.__dataclass_fields__:
         raise TopictureError(f"choose: there is no measure {measure!r}")
     folds = _folds(corpus, n_folds, seed)
-    candidates = []
-    for values in itertools.product(*grid.values()):
-        tried = dict(zip(grid, values, strict=True))
-        reached = [
-            _held_out(make_annotator(name, **{**params, **tried}), corpus, fold, measure) for fold in folds
-        ]
-        finite = np.isfinite(reached).all()
-        error = float(np.std(reached, ddof=1) / np.sqrt(n_folds)) if finite else float("nan")
-        candidates.append(Candidate(tried, float(np.mean(reached)), error))
-        if on_candidate is not None:
-            on_candidate(candidates[-1])
     sign = 1 if measure in _SMALLER else -1
-    return Choice(measure, tuple(sorted(candidates, key=lambda c: sign * c.mean)))
+    reached: dict[str, Candidate] = {}
+    for grid in grids:
+        best = _ranked(reached, sign)[0].params if reached else {}
+        for values in itertools.product(*grid.values()):
+            tried = {**best, **dict(zip(grid, values, strict=True))}
+            annotator = make_annotator(name, **{**params, **tried})
+            key = repr(sorted(annotator.get_params(deep=False).items()))
+            if key in reached:
+                continue
+            reached[key] = _candidate(tried, [_held_out(annotator, corpus, fold, measure) for fold in folds])
+            if on_candidate is not None:
+                on_candidate(reached[key])
+    return Choice(measure, tuple(_ranked(reached, sign)))
+
+
+def _ranked(reached: Mapping[str, Candidate], sign: int) -> list[Candidate]:
+    """The best first; of equals the one that was tried first."""
+    return sorted(reached.values(), key=lambda candidate: sign * candidate.mean)
+
+
+def _candidate(params: dict[str, Any], scores: Sequence[float]) -> Candidate:
+    finite = np.isfinite(scores).all()
+    error = float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if finite else float("nan")
+    return Candidate(params, float(np.mean(scores)), error)
 
 
 def _folds(corpus: Corpus, n_folds: int, seed: int) -> list[np.ndarray]:

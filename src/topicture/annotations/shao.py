@@ -12,13 +12,24 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from topicture.annotations.plots import curve_with_errors
+from topicture.annotations.figure_style import legend, level, line_looks, panels
 from topicture.annotations.protocols import Experiment, Part, Run, run_experiment
 from topicture.corpus.datasets import corel16k
 from topicture.errors import TopictureError
 from topicture.models.registry import annotator_class, make_annotator
 
-__all__ = ["MODELS", "SETTINGS", "SUBSETS", "TOPICS", "Curves", "corel_parts", "figures", "run"]
+__all__ = [
+    "FIGURES",
+    "MEASURES",
+    "MODELS",
+    "SETTINGS",
+    "SUBSETS",
+    "TOPICS",
+    "Curves",
+    "corel_parts",
+    "figures",
+    "run",
+]
 
 SUBSETS = tuple(range(1, 8))
 TOPICS = tuple(range(10, 101, 10))
@@ -28,17 +39,30 @@ MODELS = {
     "pLSA-Words": "plsa-words",
     "pLSA-Words, tempered": "plsa-words",
     "Mixture of unigrams": "mix-unigram",
+    "Link-LDA": "link-lda",
     "LapEM": "lap-em",
     "LapVar1": "lap-var1",
     "LapVar2 (LapMixUnigram)": "lap-var2",
 }
-# Settings that differ from the models' defaults: pLSA-Words as published is not tempered, and the mixture of unigrams
-# gets the smoothing of its regularised kin, with which it does better than with its own.
-SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "pLSA-Words": {"power": 1.0},
-    "Mixture of unigrams": {"eta_visual": 1.0, "eta_words": 0.3},
-}
+# Settings that differ from the models' defaults: pLSA-Words as published is not tempered.
+SETTINGS: Mapping[str, Mapping[str, Any]] = {"pLSA-Words": {"power": 1.0}}
 MEASURES = {"accuracy": "Accuracy", "complete_length": "Complete length"}
+PANEL = (4.2, 3.2)  # inches
+# File name -> what it shows and the curves of that figure.
+FIGURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "shao2009-figure2": (
+        "LapEM and pLSA-Words, as Figure 2 of 2009",
+        ("LapEM", "pLSA-Words", "pLSA-Words, tempered"),
+    ),
+    "shao2010-figure3": (
+        "The mixture of unigrams with and without the graph, as Figure 3 of 2010",
+        ("LapVar1", "LapVar2 (LapMixUnigram)", "Mixture of unigrams", "Empirical"),
+    ),
+    "shao2010-figure4": (
+        "Comparison with other topic models, as Figure 4 of 2010",
+        ("LapVar1", "LapVar2 (LapMixUnigram)", "pLSA-Words", "pLSA-Words, tempered", "Link-LDA"),
+    ),
+}
 
 
 class Curves(NamedTuple):
@@ -118,19 +142,32 @@ def run(
 
 
 def figures(curves: Curves) -> dict[str, Figure]:
-    """Both measures against the number of topics, as in the papers' figures: measure -> matplotlib Figure."""
+    """The papers' figures, both measures against the number of topics: file name -> matplotlib Figure."""
+    return {
+        name: _figure(curves, [title for title in titles if title in curves.experiments])
+        for name, (_, titles) in FIGURES.items()
+    }
 
-    def drawn(measure: str, label: str) -> Figure:
-        means, errors, levels = {}, {}, {}
-        for title, experiments in curves.experiments.items():
-            values = [experiment.mean()[measure] for experiment in experiments]
-            if all(experiment is experiments[0] for experiment in experiments[1:]) and len(experiments) > 1:
-                levels[title] = values[0]
-            else:
-                means[title] = values
-                errors[title] = [experiment.standard_error()[measure] for experiment in experiments]
-        return curve_with_errors(
-            curves.topics, means, errors, x_label="Number of topics", y_label=label, levels=levels
-        )
 
-    return {measure: drawn(measure, label) for measure, label in MEASURES.items()}
+def _figure(curves: Curves, titles: Sequence[str]) -> Figure:
+    """One panel a measure; a model without topics is a level."""
+    figure, axes = panels(list(MEASURES.values()), PANEL)
+    for panel, measure in zip(axes, MEASURES, strict=True):
+        looks = line_looks(title for title in titles if not _is_level(curves.experiments[title]))
+        for title in titles:
+            experiments = curves.experiments[title]
+            means = [experiment.mean()[measure] for experiment in experiments]
+            if title not in looks:
+                level(panel, means[0], title)
+                continue
+            errors = [experiment.standard_error()[measure] for experiment in experiments]
+            panel.errorbar(
+                curves.topics, means, errors, label=title, capsize=2.5, elinewidth=1, **looks[title]
+            )
+        panel.set_xlabel("Number of topics")
+    legend(figure, axes)
+    return figure
+
+
+def _is_level(experiments: Sequence[Experiment]) -> bool:
+    return len(experiments) > 1 and all(experiment is experiments[0] for experiment in experiments)

@@ -320,15 +320,16 @@ def fit_stages(
     prior: Any,
     *,
     stages: Sequence[Coupling],
+    tol: float = 1e-5,
     **settings: Any,
 ) -> em.FitResult:
     """EM under one coupling after the other, each from where the last ended; the result is that of the last.
 
     `model` is a `held` one. Couplings that come before the last are easier problems (larger temperature, other lam):
-    annealing and continuation.
+    annealing and continuation. They only prepare, and end at ten times the tolerance.
     """
     posteriors = None
-    for stage in stages:
+    for i, stage in enumerate(stages):
         result = em.fit(
             model,
             batches,
@@ -337,6 +338,7 @@ def fit_stages(
             couple=stage,
             may_fall=stage.update.may_fall,
             posteriors=posteriors,
+            tol=tol if i == len(stages) - 1 else 10 * tol,
             **settings,
         )
         params, posteriors = result.params, result.posteriors

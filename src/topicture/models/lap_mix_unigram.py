@@ -271,7 +271,7 @@ class LapMixUnigram(GraphMixture):
         lam: float = 0.3,
         graph: Any = None,
         schedule: str = "jacobi",
-        sweeps: int = 2,
+        sweeps: int = 1,
         gamma: float = 0.1,
         max_smoothing: int = 20,
         after_fall: str = "stop",
