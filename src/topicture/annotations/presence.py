@@ -41,6 +41,7 @@ MAX_PAIRS = 400_000  # drawn for the shared coefficients; the offsets and the sh
 OFFSET_VARIANCE = 0.5
 NEWTON_STEPS = 8
 MAX_KNOTS = 256
+STEP_SHRINKAGE = 5.0  # pseudo-observations that draw a step of the shape towards the raw probability
 SHRINKAGE = 5.0  # pseudo-observations that pull a tag's precision towards that of all tags
 
 
@@ -216,11 +217,17 @@ def _offsets(linear: Floats, truth: Bools, known: Bools) -> Floats:
 
 
 def _shape(raw: Floats, is_true: Bools) -> tuple[Floats, Floats]:
-    """Isotonic regression as at most MAX_KNOTS knots, with half an observation of either kind at the ends."""
-    x = np.concatenate([raw, [0.0, 1.0]])
-    y = np.concatenate([is_true.astype(np.float64), [0.0, 1.0]])
-    model = IsotonicRegression(y_min=0, y_max=1).fit(x, y)
-    knots, values = np.asarray(model.X_thresholds_, np.float64), np.asarray(model.y_thresholds_, np.float64)
+    """Knots and values of the isotonic regression of truth on the raw probability.
+
+    A step of few pairs is drawn towards the raw probability, so that three lucky pairs do not make a certainty; between
+    the middles of the steps the curve is straight, which keeps the ranking of the model.
+    """
+    fitted = IsotonicRegression(y_min=0, y_max=1).fit_transform(raw, is_true.astype(np.float64))
+    step = np.unique(fitted, return_inverse=True)[1]
+    n = np.bincount(step)
+    middle = np.bincount(step, raw) / n
+    value = (np.bincount(step, is_true) + STEP_SHRINKAGE * middle) / (n + STEP_SHRINKAGE)
+    knots, values = np.append(middle, 1.0), np.maximum.accumulate(np.append(value, value[-1]))
     if len(knots) > MAX_KNOTS:
         kept = np.unique(np.linspace(0, len(knots) - 1, MAX_KNOTS).astype(int))
         knots, values = knots[kept], values[kept]

@@ -1,6 +1,6 @@
 """The command line: parse, call the verbs, print. No logic, and nothing heavy imported before a verb needs it.
 
-Exit codes: 0 done; 2 bad input or usage, told in one line; 130 interrupted.
+Exit codes: 0 done; 1 something was skipped or is pending; 2 bad input or usage, told in one line; 130 interrupted.
 """
 
 import json
@@ -12,6 +12,8 @@ from typing import Annotated
 import typer
 
 from topicture import __version__
+from topicture.app import cli_collection, cli_exchange, cli_finding, cli_learning, cli_review
+from topicture.app.cores import use_all_cores
 from topicture.errors import TopictureError
 
 __all__ = ["app", "main"]
@@ -27,6 +29,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Entry point: a user's mistake is answered by one line, never by a traceback."""
+    use_all_cores()
     try:
         app()
     except TopictureError as error:
@@ -85,24 +88,5 @@ def demo(
         print_demo(report, page)
 
 
-@app.command()
-def models(
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-) -> None:
-    """List the models, what they need and what they can do."""
-    from topicture.app.console import print_models
-    from topicture.models.registry import annotator_class, model_names
-
-    rows = [
-        {
-            "name": name,
-            "about": (annotator_class(name).__doc__ or "").strip().split("\n")[0],
-            "needs": list(annotator_class(name).needs),
-            "labels_regions": annotator_class(name).labels_regions,
-        }
-        for name in model_names()
-    ]
-    if as_json:
-        typer.echo(json.dumps(rows))
-    else:
-        print_models(rows)
+for commands in (cli_collection, cli_learning, cli_finding, cli_review, cli_exchange):
+    commands.register(app)

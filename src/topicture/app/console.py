@@ -20,7 +20,7 @@ from rich.text import Text
 
 from topicture.app.demo import SHOWN, TITLES, DemoReport
 
-__all__ = ["Stages", "print_demo", "print_models"]
+__all__ = ["Stages", "print_demo"]
 
 
 # Titles that leave room for the table in a terminal of eighty columns.
@@ -102,14 +102,3 @@ def _number(value: float) -> str:
     if math.isnan(value):
         return ""
     return f"{value:.3f}" if value < 2 else f"{value:.1f}"
-
-
-def print_models(rows: list[dict[str, Any]]) -> None:
-    """One line a model."""
-    table = Table()
-    for title in ("name", "needs", "regions", "about"):
-        table.add_column(title)
-    for row in rows:
-        needs = ", ".join(row["needs"]) or "captions only"
-        table.add_row(row["name"], needs, "yes" if row["labels_regions"] else "", row["about"])
-    Console().print(table)

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicture.collection.formats import Box, Item, read_annotations, write_annotations
+from topicture.collection.formats import FORMATS, Box, FormatError, Item, read_annotations, write_annotations
 from topicture.collection.words import clean_word, printable
 from topicture.errors import BadWord
 from topicture.store import Catalog
 from topicture.store.decisions import Decision
 
 __all__ = ["ExportReport", "ImportReport", "export_tags", "import_tags"]
+
+
+BY_SUFFIX = {".csv": "csv-long", ".json": "coco", ".jsonl": "jsonl", ".arff": "arff", ".xml": "cvat"}
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,22 @@ def export_tags(
 ) -> ExportReport:
     """Write the tags of every photo that has some; with `suggestions`, also undecided ones of that probability."""
     items = list(_items(catalog, suggestions))
-    refused = write_annotations(path, items, format)
+    refused = write_annotations(path, items, format or _format_by_name(path))
     return ExportReport(
         os.fspath(path),
         len(items),
         sum(len(item.words) for item in items),
         tuple(str(line) for line in refused),
     )
+
+
+def _format_by_name(path: Path) -> str:
+    try:
+        return BY_SUFFIX[path.suffix.lower()]
+    except KeyError:
+        raise FormatError(
+            f"{printable(path.name)}: the name does not tell the format; choose with --format: {', '.join(FORMATS)}"
+        ) from None
 
 
 def _items(catalog: Catalog, suggestions: float | None) -> Iterator[Item]:

@@ -4,10 +4,9 @@ import time
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from topicture.app.progress import Report, silent
-from topicture.app.sidecar_stamps import SidecarStamps
+from topicture.app.sidecar_stamps import sidecar_stamp
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
 from topicture.collection.keywords import photo_keywords
 from topicture.collection.words import printable
@@ -35,15 +34,6 @@ class ScanReport:
     gone: int
     decisions: int  # keywords that are news
     skipped: tuple[str, ...]
-
-
-class _Found(NamedTuple):
-    """A photo to read, and the stamp of its sidecars before they are read."""
-
-    path: str
-    size: int
-    mtime_ns: int
-    stamp: str
 
 
 @dataclass
@@ -93,10 +83,9 @@ def scan(catalog: Catalog, *, report: Report = silent) -> ScanReport:
 
 def _compare(
     root: Path, known: dict[str, Place], report: Report
-) -> tuple[list[_Found], list[Skipped | str], set[str]]:
+) -> tuple[list[FoundPhoto], list[Skipped | str], set[str]]:
     """The photos to read, what was passed over, and all paths that are there."""
-    todo: list[_Found] = []
-    stamps = SidecarStamps(root)
+    todo: list[FoundPhoto] = []
     skipped: list[Skipped | str] = []
     seen: set[str] = set()
     for found in walk_photos(root):
@@ -106,25 +95,24 @@ def _compare(
         seen.add(found.path)
         if len(seen) % 1000 == 0:
             report("Looking for photos", len(seen), None)
-        stamp = stamps.of(found.path)
-        if not _is_unchanged(found, stamp, known.get(found.path)):
-            todo.append(_Found(found.path, found.size, found.mtime_ns, stamp))
+        if not _is_unchanged(found, known.get(found.path)):
+            todo.append(found)
     report("Looking for photos", len(seen), len(seen))
     return todo, skipped, seen
 
 
-def _is_unchanged(found: FoundPhoto, stamp: str, place: Place | None) -> bool:
+def _is_unchanged(found: FoundPhoto, place: Place | None) -> bool:
     return (
         place is not None
         and place.gone is None
         and place.size == found.size
         and place.modified == found.mtime_ns
-        and place.sidecars == stamp
+        and place.sidecars == sidecar_stamp(found.sidecars)
     )
 
 
 def _take(
-    catalog: Catalog, found: _Found, place: Place | None, counts: _Counts, skipped: list[Skipped | str]
+    catalog: Catalog, found: FoundPhoto, place: Place | None, counts: _Counts, skipped: list[Skipped | str]
 ) -> None:
     path = catalog.root / found.path
     if (
@@ -143,7 +131,7 @@ def _take(
         content,
         found.size,
         found.mtime_ns if settled else UNSETTLED,
-        found.stamp,
+        sidecar_stamp(found.sidecars),
     )
     if place is None:
         counts.new += not was_known
@@ -165,7 +153,7 @@ def _gone(known: dict[str, Place], seen: set[str], skipped: list[Skipped | str])
     return [
         path
         for path, place in known.items()
-        if place.gone is None and path not in seen and not hidden and not path.startswith(unread)
+        if place.gone is None and path not in seen and not hidden and not printable(path).startswith(unread)
     ]
 
 

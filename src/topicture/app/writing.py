@@ -8,7 +8,7 @@ from pathlib import Path
 from topicture.app.labelling import boxes_of, label_photo, region_model
 from topicture.app.model_folder import Learned
 from topicture.app.progress import Report, silent
-from topicture.app.sidecar_stamps import sidecar_stamp
+from topicture.app.sidecar_stamps import stamp_of_file
 from topicture.collection.sidecar import ObjectRegion, Tag, write_sidecar
 from topicture.collection.words import printable
 from topicture.errors import NotFitted, TopictureError
@@ -94,7 +94,7 @@ def _write_one(
         dry_run=dry_run,
     )
     if not dry_run:
-        catalog.writes.finish(due, sidecar_stamp(photo))
+        catalog.writes.finish(due, stamp_of_file(outcome.path))
     sidecar = os.path.relpath(outcome.path, catalog.root)
     return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
 
