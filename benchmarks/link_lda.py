@@ -35,6 +35,7 @@ class Spec(NamedTuple):
     true_topics: int
     alpha: float
     eta: float
+    eta_words: float
     n_visual: int  # size of the visual vocabulary
     tokens: int  # visual tokens an image
     seed: int
@@ -52,23 +53,26 @@ SPECS = {
         30,
         0.02,
         0.02,
+        0.02,
         600,
         10,
-        2031,
+        20031,
         {
             "tomotopy": [20, 10, 10, 10, 10, 40, 100, 100],
             "gensim": [1, 1, 2],
-            "scikit-learn-online": [1, 1, 1, 1],
+            "scikit-learn-online": [1] * 8,
         },
-        (1, 2, 3, 4),
+        (1, 2, 3, 4, 6),
+        n_test=1000,
     ),
     "mid": Spec(
         60,
         0.05,
         0.05,
+        0.03,
         1000,
         200,
-        2092,
+        20092,
         {
             "tomotopy": [15, 5, 5, 5, 10, 60],
             "gensim": [1, 1, 1],
@@ -140,19 +144,29 @@ def _summary(runs: list[list[Point]], target: float) -> dict:
 
 
 def make_data(spec: Spec) -> Data:
+    """The same draws as those of the peers' own benchmark, so that figures may be compared with theirs."""
     rng = np.random.default_rng(spec.seed)
     B = rng.dirichlet(np.full(spec.n_visual, spec.eta), spec.true_topics)
-    Phi = rng.dirichlet(np.full(spec.n_words, spec.eta), spec.true_topics)
-    theta = rng.dirichlet(np.full(spec.true_topics, spec.alpha), spec.n_train + spec.n_test)
-    lengths = 2 + rng.poisson(spec.tokens - 2, len(theta))
-    captions = 1 + rng.poisson(spec.caption - 1, len(theta))
-    p_visual, p_words = theta @ B, theta @ Phi
-    F = np.stack([rng.multinomial(n, p / p.sum()) for n, p in zip(lengths, p_visual, strict=True)])
-    W = np.stack([rng.multinomial(n, p / p.sum()) for n, p in zip(captions, p_words, strict=True)])
-    train, test = slice(0, spec.n_train), slice(spec.n_train, None)
-    half = np.stack([rng.multivariate_hypergeometric(row, row.sum() // 2) for row in F[test]])
-    corpus = Corpus.from_arrays(captions=W[train], visual_words=F[train])
-    return Data(corpus, sparse.csr_array(half), sparse.csr_array(F[test] - half))
+    Phi = rng.dirichlet(np.full(spec.n_words, spec.eta_words), spec.true_topics)
+    n = spec.n_train + spec.n_test
+    theta = rng.dirichlet(np.full(spec.true_topics, spec.alpha), n)
+    lengths = np.maximum(2, rng.poisson(spec.tokens, n)) if spec.tokens < 100 else np.full(n, spec.tokens)
+    captions = np.clip(rng.poisson(spec.caption - 1, n) + 1, 1, 5)
+    F, W = (
+        np.stack([rng.multinomial(size, p / p.sum()) for size, p in zip(sizes, rows, strict=True)])
+        for sizes, rows in ((lengths, theta @ B), (captions, theta @ Phi))
+    )
+    halves = [_half(rng, row) for row in F[spec.n_train :]]
+    corpus = Corpus.from_arrays(captions=W[: spec.n_train], visual_words=F[: spec.n_train])
+    return Data(corpus, *(sparse.csr_array(np.stack(part)) for part in zip(*halves, strict=True)))
+
+
+def _half(rng: np.random.Generator, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens of an image in two random halves, as counts."""
+    tokens = np.repeat(np.arange(len(counts)), counts)
+    rng.shuffle(tokens)
+    seen, hidden = np.split(tokens, [len(tokens) // 2])
+    return np.bincount(seen, minlength=len(counts)), np.bincount(hidden, minlength=len(counts))
 
 
 def perplexity(topics: np.ndarray, data: Data, n_iter: int = 60) -> float:

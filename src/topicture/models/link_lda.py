@@ -23,10 +23,9 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.corpus.batches import Batches, Image, Sizes
+from topicture.corpus.batches import Image, Sizes
 from topicture.errors import TopictureError
 from topicture.models import em
-from topicture.models.em_annotator import EMAnnotator
 from topicture.models.expfam import (
     dirichlet_expected_log,
     dirichlet_kl,
@@ -34,6 +33,7 @@ from topicture.models.expfam import (
     fit_symmetric_dirichlet,
 )
 from topicture.models.start import clusters, soft_assignment
+from topicture.models.stochastic import StochasticAnnotator
 
 __all__ = ["LinkLDA", "Params", "Posterior", "Settings", "Stats", "Tables", "infer", "model", "sample"]
 
@@ -270,7 +270,7 @@ def bound(tables: Tables, image: Image) -> Any:
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
-class LinkLDA(EMAnnotator):
+class LinkLDA(StochasticAnnotator):
     """Link-LDA: latent Dirichlet allocation over visual words and caption words; untagged images take part in the fit.
 
     Parameters
@@ -355,59 +355,31 @@ class LinkLDA(EMAnnotator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        for name, choices in (("learning", ("stochastic", "batch")), ("start", ("random", "kmeans"))):
-            if getattr(self, name) not in choices:
-                raise TopictureError(
-                    f"{self.name}: {name} must be {' or '.join(choices)}, not {getattr(self, name)!r}"
-                )
-        for name in ("n_epochs", "batch_size", "n_sweeps"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | np.integer) and value >= 1):
-                raise TopictureError(f"{self.name}: {name} must be a positive whole number, not {value!r}")
-        for name, least in (("alpha", 1e-3), ("eta_visual", 1e-3), ("eta_words", 1e-3), ("tau0", 1.0)):
-            if not getattr(self, name) >= least:
-                raise TopictureError(
-                    f"{self.name}: {name} must be at least {least:g}, not {getattr(self, name)!r}"
-                )
-        if not 0.5 < self.kappa <= 1:
+        if self.start not in ("random", "kmeans"):
+            raise TopictureError(f"{self.name}: start must be random or kmeans, not {self.start!r}")
+        if not (isinstance(self.n_sweeps, int | np.integer) and self.n_sweeps >= 1):
             raise TopictureError(
-                f"{self.name}: kappa must be more than 0.5 and at most 1, not {self.kappa!r}"
+                f"{self.name}: n_sweeps must be a positive whole number, not {self.n_sweeps!r}"
             )
+        for name in ("alpha", "eta_visual", "eta_words"):
+            if not getattr(self, name) >= 1e-3:
+                raise TopictureError(
+                    f"{self.name}: {name} must be at least 0.001, not {getattr(self, name)!r}"
+                )
 
     def _model(self) -> em.Model:
         return model(Settings(self.n_sweeps, learn_alpha=self.learn_alpha, learn_eta=self.learn_eta))
+
+    def _first_model(self) -> em.Model:
+        # While the topics are still alike, so are the proportions, and alpha would run away: it is learned later.
+        return model(Settings(self.n_sweeps, learn_alpha=False))
 
     def _prior(self) -> Any:
         return None
 
     def _start(self, corpus: Corpus, rng: np.random.Generator) -> Params:
-        # While the topics are still alike, so are the proportions, and alpha would run away: it is learned later.
-        etas, fixed = (self.eta_visual, self.eta_words), Settings(self.n_sweeps, learn_alpha=False)
-        params = init_params(corpus, self.n_topics, self.alpha, etas, self.start, rng)
-        if self.learning == "batch":
-            return params
-        return em.fit_stochastic(
-            model(fixed),
-            self._minibatches(corpus),
-            params,
-            self._prior(),
-            n_epochs=self.n_epochs,
-            rng=rng,
-            tau0=self.tau0,
-            kappa=self.kappa,
-        )
-
-    def _minibatches(self, corpus: Corpus) -> Batches:
-        dtype = np.dtype(self.precision)
-        blocks = em.block_images(self.n_topics, dtype, self._width)
-        return Batches(
-            corpus,
-            self._model().views,
-            dtype=dtype,
-            block_images=blocks,
-            chunk_images=self.batch_size,
-            multiple=em.n_devices(),
-        )
+        etas = self.eta_visual, self.eta_words
+        return init_params(corpus, self.n_topics, self.alpha, etas, self.start, rng)
 
     def _width(self, sizes: Sizes) -> int:
         return max(1, sizes.visual + sizes.words)
