@@ -38,14 +38,13 @@ def clean_word(text: str) -> str:
         The text is empty or invisible, too long, or has a control character, line break, lone surrogate or a code
         point that XML can't hold. The message shows the text with such characters escaped.
     """
-    for character in text:
-        reason = _REFUSED.get(unicodedata.category(character))
-        if reason is None and character in _NOT_IN_XML:
-            reason = "a character that is not valid Unicode"
-        if reason is not None:
-            raise BadWord(f"tag '{_excerpt(text)}' contains {reason} ({ascii(character)[1:-1]})")
+    plain = (
+        text.isprintable()
+    )  # then nothing to be refused is in it, and every character but the blank is visible
+    if not plain:
+        _refuse_characters(text)
     word = unicodedata.normalize("NFC", text).strip()
-    if all(unicodedata.category(character) in _INVISIBLE for character in word):
+    if not word or (not plain and all(unicodedata.category(character) in _INVISIBLE for character in word)):
         raise BadWord(f"tag '{_excerpt(text)}' has no visible character")
     size = len(word.encode())
     if size > MAX_BYTES:
@@ -56,6 +55,15 @@ def clean_word(text: str) -> str:
 def printable(text: str | bytes) -> str:
     """`text` on one line: control characters and undecodable bytes as escapes, so that it is safe to print."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in os.fsdecode(text))
+
+
+def _refuse_characters(text: str) -> None:
+    for character in text:
+        reason = _REFUSED.get(unicodedata.category(character))
+        if reason is None and character in _NOT_IN_XML:
+            reason = _REFUSED["Cs"]
+        if reason is not None:
+            raise BadWord(f"tag '{_excerpt(text)}' contains {reason} ({ascii(character)[1:-1]})")
 
 
 def _excerpt(text: str) -> str:

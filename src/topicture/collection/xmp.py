@@ -114,7 +114,7 @@ def list_items(container: etree._Element) -> list[etree._Element]:
 def item_text(item: etree._Element) -> str:
     """The text of a value; where the value has qualifiers, that of its `rdf:value`."""
     qualified = struct_field(item, RDF + "value")
-    return qualified or str(item.xpath("string()")).strip(_WHITE)
+    return qualified or _text(item)
 
 
 def struct_field(item: etree._Element, name: str) -> str:
@@ -123,8 +123,14 @@ def struct_field(item: etree._Element, name: str) -> str:
         if name in node.attrib:
             return node.attrib[name].strip(_WHITE)
         for child in node.iterchildren(name):
-            return str(child.xpath("string()")).strip(_WHITE)
+            return _text(child)
     return ""
+
+
+def _text(element: etree._Element) -> str:
+    """All the text of an element without its comments; the common case, no children, is read directly."""
+    text = (element.text or "") if len(element) == 0 else str(element.xpath("string()"))
+    return text.strip(_WHITE)
 
 
 def property_values(tree: etree._ElementTree, name: str) -> Iterator[str]:
