@@ -62,8 +62,10 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_catalog_is_not_made_twice(catalog):
+    catalog.close()
     with pytest.raises(CatalogError, match="there is a catalog already"):
-        Catalog.create(catalog.root)
+        Catalog.create(catalog.folder.parent)
+    Catalog.open(catalog.folder, write=True).close()
 
 
 def test_no_catalog_is_told_with_the_remedy(tmp_path):

@@ -1,12 +1,14 @@
-r"""Which photos teach most when a person tags them: cover the collection, and first what the model is unsure about.
+r"""Which photos teach most when a person tags them: those that the untagged ones look like.
 
-A photo's tags help with the photos that look like it. Let s(i, j) be the likeness of photos i and j, u_j how unsure the
-model is about j, and T the photos that are tagged already. The next photo to ask about is the one that adds most to
+A photo's tags help with the photos that look like it. Let s(i, j) be the likeness of photos i and j, and T the photos
+that are tagged already. The next photo to ask about is the one that adds most to
 
-    f(T) = sum_j u_j max_{i in T} s(i, j),
+    f(T) = sum_j max_{i in T} s(i, j),
 
 which is found photo by photo: f is submodular, so the greedy choice is within 1 - 1/e of the best set of its size
-[nemhauser1978]. A photo like many untagged ones is asked about early, its twins are not, an outlier comes late.
+(Nemhauser, Wolsey, Fisher 1978). A photo like many untagged ones is asked about early, its twins are not, an outlier
+comes late. Weighting photo j by the model's uncertainty about it did not help (`teaching_report`), and asking for the
+most uncertain photos alone did worse than asking at random.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +35,12 @@ def uncertainty(p: Floats) -> Floats:
 
 
 def teaching_order(
-    rows: NDArray[np.floating], tagged: NDArray[np.bool_], unsure: Floats, n: int, *, seed: int = 0
+    rows: NDArray[np.floating],
+    tagged: NDArray[np.bool_],
+    n: int,
+    *,
+    weight: Floats | None = None,
+    seed: int = 0,
 ) -> NDArray[np.int64]:
     """Positions of the n untagged photos to ask about, the one that teaches most first.
 
@@ -41,7 +48,7 @@ def teaching_order(
     ----------
     rows : (D, L), what the photos look like; compared by cosine
     tagged : (D,) bool
-    unsure : (D,) not negative
+    weight : (D,) not negative, how much it counts that a photo is like a tagged one; all alike by default
     """
     untagged = np.flatnonzero(~tagged)
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
@@ -49,12 +56,12 @@ def teaching_order(
     judges = _sample(np.arange(len(rows)), MAX_PHOTOS, seed + 1)
     likeness = np.maximum(unit[asked] @ unit[judges].T, 0).astype(np.float32)  # (asked, judges)
     covered = _covered(unit, np.flatnonzero(tagged), judges)
-    weight = unsure[judges].astype(np.float32)
+    counts = (np.ones(len(judges)) if weight is None else weight[judges]).astype(np.float32)
     chosen: list[int] = []
     gains = np.full(len(asked), np.inf)  # bounds: a gain never grows
     while len(chosen) < min(n, len(asked)):
         best = int(np.argmax(gains))
-        gain = float(np.maximum(likeness[best] - covered, 0) @ weight)
+        gain = float(np.maximum(likeness[best] - covered, 0) @ counts)
         gains[best] = gain
         if gain >= gains.max():
             chosen.append(best)
@@ -111,8 +118,8 @@ def learning_curve(
 ) -> LearningCurve:
     """Tag `start` photos of the pool at random, then `step` at a time in an order, and judge on the test images.
 
-    `order` is "random", "uncertain" (the flattest word distributions first), "covering" (`teaching_order` without
-    uncertainty) or "teaching". The captions of the pool answer every question; those not asked for stay hidden.
+    `order` is "random", "uncertain" (the flattest word distributions first), "teaching" (`teaching_order`) or "both"
+    (the same, weighted by uncertainty). The captions of the pool answer every question; those not asked for stay hidden.
     """
     rng = np.random.default_rng(seed)
     tagged = np.zeros(len(pool), bool)
@@ -139,12 +146,13 @@ def _next(
     untagged = np.flatnonzero(~tagged)
     if order == "random":
         return rng.permutation(untagged)[:n]
+    assert pool.descriptor is not None
+    if order == "teaching":
+        return teaching_order(pool.descriptor, tagged, n)
     unsure = uncertainty(annotator.annotate(pool.without_captions()))
     if order == "uncertain":
         return untagged[np.argsort(-unsure[untagged], kind="stable")[:n]]
-    assert pool.descriptor is not None
-    weight = unsure if order == "teaching" else np.ones(len(pool))
-    return teaching_order(pool.descriptor, tagged, weight, n)
+    return teaching_order(pool.descriptor, tagged, n, weight=unsure)
 
 
 def labels_needed(curves: Sequence[LearningCurve], order: str, measure: str, level: float) -> float:

@@ -11,7 +11,6 @@ from topicture.app.annotating import current_model
 from topicture.app.model_folder import load_learned
 from topicture.app.taggings import CAPTIONING
 from topicture.errors import DataNotFound, TopictureError
-from topicture.search import WordIndex
 from topicture.store import Catalog
 from topicture.store.decisions import Decision
 from topicture.store.suggestions import Open
@@ -95,18 +94,8 @@ def _teaching_key(catalog: Catalog, open_: Sequence[Open], n: int) -> dict[int, 
     }
     wanted = np.array([int(image) in asked and int(image) not in captioned for image in images])
     rows = np.asarray(np.load(folder / "descriptor.npy", mmap_mode="r"), np.float32)
-    unsure = _unsure(WordIndex.open(folder))
-    order = teaching_order(rows, ~wanted, unsure, min(n, int(wanted.sum())))
+    order = teaching_order(rows, ~wanted, min(n, int(wanted.sum())))
     return {int(images[position]): place for place, position in enumerate(order)}
-
-
-def _unsure(index: WordIndex) -> np.ndarray:
-    """Mean entropy of the presence of the words, in each image; (D,)."""
-    total = np.zeros(len(index))
-    for row in index.log_p:
-        p = np.clip(np.exp(np.asarray(row, np.float64)), 1e-9, 1 - 1e-9)
-        total -= p * np.log(p) + (1 - p) * np.log1p(-p)
-    return total / max(len(index.vocabulary), 1)
 
 
 def accept_above(

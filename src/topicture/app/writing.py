@@ -54,10 +54,14 @@ def write(
     remaining = iter(due)
     pending: list[str] = []
     changes: list[PlannedWrite] = []
+    swept: set[Path] = set()
     unchanged = done = 0
     while batch := list(islice(remaining, BATCH)):
         if not dry_run:
             catalog.writes.plan(batch)
+            for folder in {(catalog.root / item.path).parent for item in batch} - swept:
+                swept.add(folder)
+                remove_leftovers(folder)
         for item in batch:
             try:
                 change, is_changed = _write_one(catalog, item, learned, dry_run)
@@ -73,6 +77,15 @@ def write(
             done += 1
             report("Writing sidecars", done, len(due))
     return WriteReport(len(due), len(changes), unchanged, tuple(pending), tuple(changes), dry_run)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Temporary files of a process that was killed while it wrote; whoever holds the catalog's lock owns them."""
+    for path in folder.glob(".topicture.*.tmp"):
+        try:
+            path.unlink()
+        except OSError:  # a read-only folder: it has no room for new ones either
+            return
 
 
 def _region_model(catalog: Catalog) -> Learned | None:

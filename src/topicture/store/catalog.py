@@ -62,10 +62,6 @@ class Catalog:
             raise CatalogError(f"{root}: not a folder of photos")
         inside = folder is None or folder.resolve() == root / FOLDER_NAME
         folder = root / FOLDER_NAME if folder is None else folder.resolve()
-        if (folder / "catalog.sqlite").exists() and _is_complete(folder):
-            raise CatalogError(
-                f"{folder}: there is a catalog already; bring it up to date with 'topicture scan'"
-            )
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = WriterLock(folder / "lock").acquire("init")
@@ -75,6 +71,10 @@ class Catalog:
             ) from None
         try:
             catalog = cls(folder, open_database(folder / "catalog.sqlite", write=True, create=True), lock)
+            if catalog.get("created") is not None:  # one that was killed before it came to this is made again
+                raise CatalogError(
+                    f"{folder}: there is a catalog already; bring it up to date with 'topicture scan'"
+                )
             with catalog.database.transaction():
                 catalog.set("root", "" if inside else str(root))
                 for key, value in (settings or {}).items():
@@ -168,12 +168,3 @@ class Catalog:
             else:
                 shutil.rmtree(path, ignore_errors=True)
         return parent / f"{max(numbers) + 1:04d}"
-
-
-def _is_complete(folder: Path) -> bool:
-    """Whether `create` came to its end there; one that was killed halfway may be made again."""
-    database = open_database(folder / "catalog.sqlite", write=False)
-    try:
-        return database.execute("SELECT 1 FROM settings WHERE key = 'created'").fetchone() is not None
-    finally:
-        database.close()
