@@ -1,5 +1,7 @@
 """IWE: gradients by finite differences, the convex half against a general solver, recovery, any base, files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from corpora import make_tiny_corpus
@@ -14,6 +16,7 @@ from topicture.errors import TopictureError, UnknownModel
 from topicture.models import embedding, iwe
 from topicture.models.embedding import Ridge, Words, embed, energy, image_gradient, posterior, word_gradient
 from topicture.models.iwe import IWE
+from topicture.models.lsa import LSA
 
 RIDGE = Ridge(0.1, 0.05)
 
@@ -186,3 +189,38 @@ def test_settings_that_cannot_work_are_refused(rng, params):
 def test_an_unknown_base_is_named(rng):
     with pytest.raises(UnknownModel, match="svm"):
         IWE("svm").fit(make_tiny_corpus(rng))
+
+
+def make_visible_groups(rng):
+    """The groups of `make_groups`, which a descriptor tells apart."""
+    group, corpus = make_groups(rng)
+    return replace(corpus, descriptor=np.eye(3)[group] + 0.1 * rng.random((len(group), 3)))
+
+
+def test_dimensions_and_ridges_are_chosen_by_held_out_captions(rng, monkeypatch):
+    """Of ridges that leave no map and ridges that leave one, validation takes the latter."""
+    monkeypatch.setattr(
+        iwe, "_CANDIDATES", {"n_dims": (1, 2), "ridge_images": (1e4, 0.3), "ridge_words": (1e4, 0.3)}
+    )
+    corpus = make_visible_groups(rng)
+    base = LSA(3, n_neighbours=5)
+    model = IWE(base, n_dims="auto", ridge_images="auto", ridge_words="auto", n_init=1).fit(corpus)
+    assert model.plan_.ridge == Ridge(0.3, 0.3)
+    assert model.word_coordinates_.shape[1] == model.plan_.n_dims
+    given = IWE(base, n_dims=1, ridge_images="auto", ridge_words=0.5, n_init=1).fit(corpus)
+    assert given.plan_ == (1, Ridge(0.3, 0.5))
+
+
+def test_a_chosen_ridge_is_part_of_the_file(rng, tmp_path):
+    corpus = make_visible_groups(rng)
+    model = IWE(LSA(3, n_neighbours=5), ridge_images="auto", ridge_words="auto", n_init=1).fit(corpus)
+    model.save(tmp_path / "model")
+    again = tp.load_annotator(tmp_path / "model")
+    assert again.plan_ == model.plan_
+    np.testing.assert_array_equal(again.annotate(corpus), model.annotate(corpus))
+
+
+def test_too_few_images_for_a_validation_take_the_first_of_the_candidates(rng):
+    corpus = make_visible_groups(rng)[:12]
+    model = IWE("empirical", ridge_images="auto", n_init=1).fit(corpus)
+    assert model.plan_ == (2, Ridge(1.0, 0.5))

@@ -8,19 +8,33 @@ errors over the parts.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicture.annotations.metrics import normalised_score_of_lists, threshold_sweep
+from topicture.annotations.metrics import ThresholdSweep, normalised_score_of_lists, threshold_sweep
 from topicture.annotations.protocols import Part, with_training_words
 from topicture.models.base import Annotator
 from topicture.models.iwe import IWE
 from topicture.models.lsa import LSA
 from topicture.models.nlsa import NLSA
-from topicture.models.registry import make_annotator, model_names
+from topicture.models.registry import make_annotator
 
-__all__ = ["COMPONENTS", "PUBLISHED", "Table", "run"]
+__all__ = [
+    "BASELINE",
+    "COMPONENTS",
+    "PRINTED",
+    "PUBLISHED",
+    "TITLES",
+    "Setting",
+    "Table",
+    "assembled",
+    "measure_baselines",
+    "measure_spaces",
+    "merged",
+    "run",
+]
 
 COMPONENTS = (20, 40, 60, 80, 100)
 # Table 1 of the paper, by the same number of components.
@@ -31,8 +45,35 @@ PUBLISHED = {
     "NLSA": (0.535, 0.567, 0.583, 0.602, 0.598),
     "NLSA+IWE": (0.548, 0.583, 0.608, 0.624, 0.615),
 }
+# A row that the paper lacks: the same words, those most frequent in the tagged images, for every image.
+BASELINE = "word frequency"
+TITLES = (BASELINE, *PUBLISHED)
 # Where the curves of LSA2 and LSA1 are compared; thresholds of different parts have to be the same ones.
 THRESHOLDS = np.concatenate([[-np.inf], np.geomspace(1e-5, 1, 400)])
+
+Cell = dict[str, Any]
+"""What was measured at one K on one part, as JSON values: {"scores": {title: score}} and what LSA1 needs."""
+
+
+class Setting(NamedTuple):
+    """What the paper fixes, or leaves open.
+
+    Attributes
+    ----------
+    view : "descriptor" (the paper's colour histograms) or "visual_words"; PLSA always learns from visual words
+    n_neighbours : Z of soft inference; 3 as published, or "auto" for the one that a validation chooses
+    word_weight : of LSA and NLSA; 1, or "auto"
+    nlsa, iwe : further settings of NLSA (such as centre, kernel) and of IWE (n_dims, ridges)
+    """
+
+    view: str = "descriptor"
+    n_neighbours: int | str = 3
+    word_weight: float | str = 1.0
+    nlsa: Mapping[str, Any] = MappingProxyType({})
+    iwe: Mapping[str, Any] = MappingProxyType({})
+
+
+PRINTED = Setting()
 
 
 class Table(NamedTuple):
@@ -75,77 +116,108 @@ class Table(NamedTuple):
         return "\n".join(lines)
 
 
+# --- One part, one number of components -------------------------------------------------------------------------
+
+
+def measure_baselines(part: Part, n_components: int, *, seed: int = 0) -> Cell:
+    """Word frequencies and, where there are visual words, PLSA: what no setting of the latent spaces changes."""
+    models = {BASELINE: make_annotator("empirical")}
+    if part.tagged.visual_words is not None:
+        models["PLSA"] = make_annotator("plsa", n_topics=n_components, seed=seed)
+    part = with_training_words(part)
+    return {"scores": {title: _sweep(model.fit(part.tagged), part).best for title, model in models.items()}}
+
+
+def measure_spaces(part: Part, n_components: int, setting: Setting = PRINTED, *, seed: int = 0) -> Cell:
+    """LSA2, NLSA and NLSA+IWE; of LSA1 its score by the length of the lists, and LSA2's mean number of words."""
+    part = with_training_words(part)
+    shared: dict[str, Any] = {
+        "view": setting.view,
+        "n_neighbours": setting.n_neighbours,
+        "word_weight": setting.word_weight,
+        "seed": seed,
+    }
+    lsa = LSA(n_components, **shared).fit(part.tagged)
+    iwe = IWE(NLSA(n_components, **{**shared, **setting.nlsa}), **{"seed": seed, **setting.iwe}).fit(
+        part.tagged
+    )
+    nlsa = iwe.base_
+    soft = _sweep(lsa, part)
+    lists = lsa.propagate(part.hidden.without_captions(), part.tagged.n_words)
+    by_length = normalised_score_of_lists(lists, part.hidden.captions, np.arange(part.tagged.n_words + 1))
+    return {
+        "scores": {"LSA2": soft.best, "NLSA": _sweep(nlsa, part).best, "NLSA+IWE": _sweep(iwe, part).best},
+        "list_scores": by_length.round(6).tolist(),
+        "soft_words": _words_at(soft).round(3).tolist(),
+        "chosen": {
+            "LSA2": {"Z": lsa.n_neighbours_, "word_weight": lsa.word_weight_},
+            "NLSA": {"Z": nlsa.n_neighbours_, "word_weight": nlsa.word_weight_},
+            "NLSA+IWE": {"n_dims": iwe.plan_.n_dims, **iwe.plan_.ridge._asdict()},
+        },
+    }
+
+
+def _sweep(model: Annotator, part: Part) -> ThresholdSweep:
+    return threshold_sweep(model.annotate(part.hidden.without_captions()), part.hidden.captions)
+
+
+def _words_at(sweep: ThresholdSweep) -> np.ndarray:
+    """Mean number of predicted words at each of THRESHOLDS."""
+    # A threshold between two scores predicts as the lower of them does.
+    return sweep.n_words[np.searchsorted(sweep.thresholds, THRESHOLDS, side="right") - 1]
+
+
+# --- The table --------------------------------------------------------------------------------------------------
+
+
+def assembled(cells: Mapping[tuple[str, int], Cell]) -> Table:
+    """The table of cells (part, K), which are those of all parts at all K; LSA1's lists are cut here."""
+    parts = tuple(dict.fromkeys(part for part, _ in cells))
+    components = tuple(dict.fromkeys(K for _, K in cells))
+    titles = [
+        title for title in TITLES if title == "LSA1" or title in cells[parts[0], components[0]]["scores"]
+    ]
+    scores = {title: np.zeros((len(parts), len(components))) for title in titles}
+    for k, K in enumerate(components):
+        column = [cells[part, K] for part in parts]
+        n_words = np.floor(np.mean([cell["soft_words"] for cell in column], axis=0) + 0.5).astype(int)
+        for p, cell in enumerate(column):
+            by_length = np.array(cell["list_scores"])
+            scores["LSA1"][p, k] = by_length[np.minimum(n_words, len(by_length) - 1)].max()
+            for title, score in cell["scores"].items():
+                scores[title][p, k] = score
+    return Table(components, parts, scores)
+
+
 def run(
     parts: Iterable[Part],
+    setting: Setting = PRINTED,
     *,
     components: Sequence[int] = COMPONENTS,
-    view: str = "descriptor",
-    n_neighbours: int | str = 3,
-    word_weight: float | str = 1.0,
-    nlsa_params: Mapping[str, Any] | None = None,
-    iwe_params: Mapping[str, Any] | None = None,
-    baseline: bool = True,
     seed: int = 0,
-    on_score: Callable[[str, str, int, float], None] | None = None,
+    on_cell: Callable[[str, int, Cell], None] | None = None,
 ) -> Table:
-    """The table for some divisions of the data.
+    """The table for some divisions of the data, one cell after the other.
 
     Parameters
     ----------
     parts : iterable of Part
         The vocabulary of each is cut to the words of its tagged images.
+    setting : of the latent spaces
     components : numbers of latent components K (topics, for PLSA)
-    view : "descriptor" (the paper's colour histograms) or "visual_words"; PLSA always learns from visual words
-    n_neighbours : Z of soft inference; 3 as published, or "auto" for the one that a validation chooses
-    word_weight : of LSA and NLSA; 1 as published, or "auto"
-    nlsa_params, iwe_params : further settings of NLSA (such as centre, kernel) and of IWE (n_dims, ridges)
-    baseline : whether to add a row that the paper lacks: word frequencies alone
     seed : of all draws
-    on_score : told part, title, K and score as they come (not those of LSA1, which needs all parts)
+    on_cell : told part, K and what was measured as it comes
     """
-    divisions = [with_training_words(part) for part in parts]
-    shared: dict[str, Any] = {
-        "view": view,
-        "n_neighbours": n_neighbours,
-        "word_weight": word_weight,
-        "seed": seed,
-    }
-    makers: dict[str, Callable[[int], Annotator]] = {}
-    if baseline:
-        makers["word frequency"] = lambda K: make_annotator("empirical")
-    if _has_plsa(divisions):
-        makers["PLSA"] = lambda K: make_annotator("plsa", n_topics=K, seed=seed)
-    titles = (*makers, "LSA1", "LSA2", "NLSA", "NLSA+IWE")
-    makers["LSA2"] = lambda K: LSA(K, **shared)
-    makers["NLSA"] = lambda K: NLSA(K, **{**shared, **(nlsa_params or {})})
-    makers["NLSA+IWE"] = lambda K: IWE(makers["NLSA"](K), **{"seed": seed, **(iwe_params or {})})
-
-    scores = {title: np.zeros((len(divisions), len(components))) for title in titles}
-    for k, K in enumerate(components):
-        walks = []
-        for p, part in enumerate(divisions):
-            questions, truth = part.hidden.without_captions(), part.hidden.captions
-            for title, make in makers.items():
-                model = make(K).fit(part.tagged)
-                sweep = threshold_sweep(model.annotate(questions), truth)
-                scores[title][p, k] = sweep.best
-                if isinstance(model, LSA):
-                    lists = model.propagate(questions, part.tagged.n_words)
-                    walks.append((lists, truth, _words_at(sweep)))
-                if on_score is not None:
-                    on_score(part.name, title, K, sweep.best)
-        n_words = np.mean([words for _, _, words in walks], axis=0)
-        scores["LSA1"][:, k] = [
-            normalised_score_of_lists(lists, truth, n_words).max() for lists, truth, _ in walks
-        ]
-    return Table(tuple(components), tuple(part.name for part in divisions), scores)
+    cells: dict[tuple[str, int], Cell] = {}
+    for part in parts:
+        for K in components:
+            cell = merged(measure_baselines(part, K, seed=seed), measure_spaces(part, K, setting, seed=seed))
+            cells[part.name, K] = cell
+            if on_cell is not None:
+                on_cell(part.name, K, cell)
+    return assembled(cells)
 
 
-def _has_plsa(parts: Sequence[Part]) -> bool:
-    return "plsa" in model_names() and all(part.tagged.visual_words is not None for part in parts)
-
-
-def _words_at(sweep: Any) -> np.ndarray:
-    """Mean number of predicted words at each of THRESHOLDS."""
-    # A threshold between two scores predicts as the lower of them does.
-    return sweep.n_words[np.searchsorted(sweep.thresholds, THRESHOLDS, side="right") - 1]
+def merged(baselines: Cell, spaces: Cell) -> Cell:
+    """One cell with the scores of both."""
+    return {**spaces, "scores": {**baselines["scores"], **spaces["scores"]}}
