@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from photo_folder import RECIPE, hashes, make_photos
 
+import topicture.annotations.presence
 import topicture.app.annotating
 import topicture.app.learning
 import topicture.app.reviewing

@@ -119,7 +119,7 @@ def learning_curve(
     """Tag `start` photos of the pool at random, then `step` at a time in an order, and judge on the test images.
 
     `order` is "random", "uncertain" (the flattest word distributions first), "teaching" (`teaching_order`) or "both"
-    (the same, weighted by uncertainty). The captions of the pool answer every question; those not asked for stay hidden.
+    (the same, weighted by uncertainty). Captions of the pool answer the questions; those not asked for stay hidden.
     """
     rng = np.random.default_rng(seed)
     tagged = np.zeros(len(pool), bool)

@@ -9,15 +9,15 @@ import numpy as np
 from topicture.app.learning import look_at
 from topicture.app.model_folder import Learned, load_learned
 from topicture.app.progress import Report, silent
-from topicture.app.taggings import CAPTIONING
+from topicture.app.status import current_model
 from topicture.corpus import Corpus
-from topicture.errors import NotFitted, TopictureError
+from topicture.errors import TopictureError
 from topicture.search import WordIndex
 from topicture.store import Catalog
-from topicture.store.suggestions import LearnedModel
+from topicture.store.decisions import CAPTIONING
 from topicture.vision.deep import unit_rows
 
-__all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate", "current_model"]
+__all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
 
 DEFAULT_THRESHOLD = 0.25
 
@@ -32,14 +32,6 @@ class AnnotateReport:
     with_suggestions: int
     suggestions: int
     skipped: tuple[str, ...]
-
-
-def current_model(catalog: Catalog) -> LearnedModel:
-    """The newest model; raises NotFitted where nothing was learned yet."""
-    models = catalog.suggestions.models()
-    if not models:
-        raise NotFitted("nothing was learned yet: run 'topicture learn'")
-    return models[0]
 
 
 def annotate(

@@ -73,7 +73,8 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Render a sample collection, hide three quarters of its tags, learn, suggest tags, and show how good they are."""
-    from topicture.app.console import Stages, print_demo
+    from topicture.app.console import Stages
+    from topicture.app.console_demo import print_demo
     from topicture.app.demo import run_demo
     from topicture.app.demo_page import write_page
 

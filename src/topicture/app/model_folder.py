@@ -8,7 +8,6 @@ report.json            choice of the model, reliability, precision of each tag
 """
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from topicture.annotations.presence import JudgedPairs, Presence
+from topicture.app.reports import load_report
 from topicture.atomic import new_folder
 from topicture.corpus import Vocabulary
-from topicture.errors import DataNotFound, ModelFileError
+from topicture.errors import ModelFileError
 from topicture.models.base import Annotator
 from topicture.models.files import read_model, write_model
 from topicture.models.registry import load_annotator
 from topicture.vision.features import Features
 
-__all__ = ["Learned", "load_learned", "load_report", "save_learned"]
+__all__ = ["Learned", "load_learned", "save_learned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +85,3 @@ def load_learned(folder: Path) -> Learned:
         pairs,
         load_report(folder),
     )
-
-
-def load_report(folder: Path) -> dict[str, Any]:
-    """What was found when the model was learned."""
-    path = folder / "report.json"
-    try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise DataNotFound(f"{os.fspath(path)}: missing; learn again") from None
-    except ValueError:
-        raise ModelFileError(f"{os.fspath(path)}: damaged; learn again") from None

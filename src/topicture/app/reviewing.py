@@ -1,18 +1,17 @@
-"""Review: which suggestions to ask about, in which order, and accepting many at once."""
+"""Review: which suggestions to ask about, in which order, and accepting many at once.
+
+The queue itself needs no model: what does is imported where it is used.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from topicture.annotations.presence import thresholds
-from topicture.annotations.teaching import teaching_order
-from topicture.app.annotating import current_model
-from topicture.app.model_folder import load_learned
-from topicture.app.taggings import CAPTIONING
+from topicture.app.status import current_model
 from topicture.errors import DataNotFound, TopictureError
 from topicture.store import Catalog
-from topicture.store.decisions import Decision
+from topicture.store.decisions import CAPTIONING, Decision
 from topicture.store.suggestions import Open
 
 __all__ = ["ORDERS", "BulkReport", "Question", "accept_above", "queue"]
@@ -82,6 +81,8 @@ def queue(
 
 def _teaching_key(catalog: Catalog, open_: Sequence[Open], n: int) -> dict[int, int]:
     """Image -> place in the order in which photos teach most."""
+    from topicture.annotations.teaching import teaching_order
+
     folder = catalog.index_folder()
     if folder is None or not (folder / "descriptor.npy").exists():
         raise DataNotFound("the teaching order needs an index of appearances; run 'topicture annotate'")
@@ -105,6 +106,9 @@ def accept_above(
 
     One undo takes all of it back.
     """
+    from topicture.annotations.presence import thresholds
+    from topicture.app.model_folder import load_learned
+
     if not 0 < precision < 1:
         raise TopictureError(f"the precision lies between 0 and 1, as in 0.95; not {precision:g}")
     model = current_model(catalog)

@@ -180,8 +180,8 @@ class Library:
 
     def evaluate(self) -> dict[str, Any]:
         """How far the newest model can be trusted: trials, reliability, precision of each tag; on held-out tags."""
-        from topicture.app.annotating import current_model
-        from topicture.app.model_folder import load_report
+        from topicture.app.reports import load_report
+        from topicture.app.status import current_model
 
         with self._read() as catalog:
             return load_report(catalog.model_folder(current_model(catalog)))

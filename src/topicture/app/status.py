@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from topicture.errors import NotFitted
 from topicture.store import Catalog
 from topicture.store.suggestions import LearnedModel
 
-__all__ = ["ModelSummary", "Status", "model_summaries", "status"]
+__all__ = ["ModelSummary", "Status", "current_model", "model_summaries", "status"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,14 @@ def status(catalog: Catalog) -> Status:
         troubles=tuple(f"{trouble.path}: {trouble.reason}" for trouble in catalog.writes.troubles()),
         unreadable=tuple(f"{path}: {reason}" for path, reason in catalog.places.unreadable()),
     )
+
+
+def current_model(catalog: Catalog) -> LearnedModel:
+    """The newest model; raises NotFitted where nothing was learned yet."""
+    models = catalog.suggestions.models()
+    if not models:
+        raise NotFitted("nothing was learned yet: run 'topicture learn'")
+    return models[0]
 
 
 def model_summaries(catalog: Catalog) -> list[ModelSummary]:

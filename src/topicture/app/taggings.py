@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError
 from topicture.store import Catalog
+from topicture.store.decisions import CAPTIONING
 from topicture.store.places import LivingImage
 
-__all__ = ["CAPTIONING", "Taggings", "gather"]
-
-CAPTIONING = ("file", "import")
-"""Sources of whole captions: a word that is missing there was not wanted. Reviewed photos tell only what was asked."""
+__all__ = ["Taggings", "gather"]
 
 
 @dataclass(frozen=True, eq=False)

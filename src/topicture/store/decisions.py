@@ -15,10 +15,13 @@ from typing import NamedTuple
 
 from topicture.store.database import Database
 
-__all__ = ["OURS", "Decision", "Decisions", "Tag", "Undone"]
+__all__ = ["CAPTIONING", "OURS", "Decision", "Decisions", "Tag", "Undone"]
 
 OURS = ("review", "bulk", "import")
 """Sources of tags that are not in the photo's own metadata yet, and that `write` therefore writes."""
+
+CAPTIONING = ("file", "import")
+"""Sources of whole captions: a word that is missing there was not wanted. Reviewed photos tell only what was asked."""
 
 UNDOABLE = ("review", "bulk", "import", "delete")
 

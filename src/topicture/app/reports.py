@@ -1,0 +1,21 @@
+"""What was found when a model was learned: `report.json` in its folder."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from topicture.errors import DataNotFound, ModelFileError
+
+__all__ = ["load_report"]
+
+
+def load_report(folder: Path) -> dict[str, Any]:
+    """What was found when the model was learned."""
+    path = folder / "report.json"
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataNotFound(f"{os.fspath(path)}: missing; learn again") from None
+    except ValueError:
+        raise ModelFileError(f"{os.fspath(path)}: damaged; learn again") from None
