@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from photo_files import DC, UTF8_MARK, bag, description, iptc, keywords, photo, photoshop, subject, xmp
 
-from topicture.collection.keywords import Keywords, embedded_keywords, photo_keywords, sidecar_path
+from topicture.collection.keywords import Keywords, embedded_words, photo_keywords, sidecar_path
 
 KINDS = ["a.jpg", "a.png", "a.webp", "a.tif"]
 
@@ -314,9 +314,9 @@ def test_iptc_that_runs_over_two_segments(tmp_path):
     assert words(photo(tmp_path / "a.jpg", extra=segments)) == ("sea", "sky")
 
 
-def test_embedded_keywords_leave_the_sidecar_out(tmp_path):
+def test_embedded_words_leave_the_sidecar_out(tmp_path):
     (tmp_path / "a.jpg.xmp").write_bytes(subject("beside"))
-    assert embedded_keywords(photo(tmp_path / "a.jpg", subject("inside"))).words == ("inside",)
+    assert embedded_words(photo(tmp_path / "a.jpg", subject("inside"))) == {"inside": ("inside",)}
 
 
 def test_the_namespace_counts_not_the_prefix(tmp_path):

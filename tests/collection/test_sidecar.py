@@ -122,16 +122,60 @@ def test_nothing_to_do_makes_no_file(picture, beside):
     assert not beside.exists()
 
 
+# --- Copies, for programs that read one list alone ------------------------------------------------------------------
+
+
 def test_the_photos_own_words_are_copied_and_taken_away_again(tmp_path, beside):
-    picture = photo(tmp_path / "a.jpg", subject("grass", "sky"))
+    tree = f"<lr:hierarchicalSubject>{bag(['Plants|grass'])}</lr:hierarchicalSubject>"
+    packet = xmp(description(f"<dc:subject>{bag(['grass', 'sky'])}</dc:subject>{tree}"))
+    picture = photo(tmp_path / "a.jpg", packet)
     report = write_sidecar(picture, add=[Tag("tiger")])
     assert report.added == ("tiger",)
-    assert values(beside.read_bytes(), "dc:subject") == ["grass", "sky", "tiger"]
+    content = beside.read_bytes()
+    assert values(content, "dc:subject") == ["grass", "sky", "tiger"]
+    assert values(content, "lr:hierarchicalSubject") == ["Plants|grass", "sky", "tiger"]
+    assert values(content, "digiKam:TagsList") == ["Plants/grass", "sky", "tiger"]
     photo(picture, subject("grass"))  # "sky" is taken out of the photo: the copy alone is nobody's word
     assert photo_keywords(picture).words == ("grass", "tiger")
     assert write_sidecar(picture, remove=["tiger"]).removed == ("tiger",)
-    assert values(beside.read_bytes(), "dc:subject") == []
-    assert b"Written" not in beside.read_bytes()
+    for gone in (b"Written", b"grass", b"sky"):
+        assert gone not in beside.read_bytes()
+
+
+def test_lists_that_we_begin_repeat_what_the_sidecar_says(picture, beside):
+    beside.write_bytes(subject("theirs"))
+    write_sidecar(picture, add=[Tag("tiger", hierarchy=("Animals", "tiger"))])
+    assert values(beside.read_bytes(), "digiKam:TagsList") == ["theirs", "Animals/tiger"]
+    assert write_sidecar(picture, remove=["theirs"]) == SidecarReport(beside, False)
+    assert not write_sidecar(picture, add=[Tag("theirs")]).changed
+    beside.write_bytes(
+        beside.read_bytes().replace(b"<rdf:li>theirs</rdf:li>", b"", 1)
+    )  # out of dc:subject alone
+    assert photo_keywords(picture).words == ("tiger",)
+
+
+def test_a_copied_word_that_is_chosen_becomes_ours(tmp_path, beside):
+    picture = photo(tmp_path / "a.jpg", subject("grass"))
+    write_sidecar(picture, add=[Tag("tiger")])
+    assert write_sidecar(picture, add=[Tag("grass")]) == SidecarReport(beside, True)
+    photo(picture)
+    assert set(photo_keywords(picture).words) == {"tiger", "grass"}
+    assert write_sidecar(picture, remove=["tiger"]).removed == ("tiger",)
+    assert photo_keywords(picture).words == ("grass",)
+
+
+def test_a_word_to_be_removed_is_not_copied(tmp_path, beside):
+    picture = photo(tmp_path / "a.jpg", subject("grass", "sky"))
+    write_sidecar(picture, add=[Tag("tiger")], remove=["grass"])
+    assert values(beside.read_bytes(), "dc:subject") == ["sky", "tiger"]
+
+
+def test_bad_words_of_others_are_neither_copied_nor_lost(picture, beside):
+    beside.write_bytes(subject("good", "two&#10;lines"))
+    write_sidecar(picture, add=[Tag("tiger")])
+    content = beside.read_bytes()
+    assert content.count(b"two\nlines") == 1
+    assert values(content, "digiKam:TagsList") == ["good", "tiger"]
 
 
 # --- Merging --------------------------------------------------------------------------------------------------------

@@ -6,20 +6,20 @@ word is never lost because another field lacks it.
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from topicture.collection.containers import read_blocks
 from topicture.collection.folder import sidecar_names
 from topicture.collection.iptc import MAX_KEYWORD, iptc_keywords
+from topicture.collection.tag_lists import listed_tags
 from topicture.collection.words import clean_word, printable
-from topicture.collection.written import MACHINE, PHOTO, choosers
-from topicture.collection.xmp import DC, DIGIKAM, LIGHTROOM, MAX_XMP, BadXmp, parse_xmp, property_values
+from topicture.collection.written import COPY, MACHINE, choosers
+from topicture.collection.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.errors import BadWord
 
-__all__ = ["Keywords", "embedded_keywords", "photo_keywords", "read_sidecar", "sidecar_path"]
+__all__ = ["Keywords", "embedded_words", "photo_keywords", "read_sidecar", "sidecar_path"]
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ def photo_keywords(path: str | os.PathLike) -> Keywords:
     return gathered.keywords()
 
 
-def embedded_keywords(path: str | os.PathLike) -> Keywords:
-    """The words inside the photo file alone."""
+def embedded_words(path: str | os.PathLike) -> dict[str, tuple[str, ...]]:
+    """The words inside the photo file alone, each with its path in a tree of tags: outermost first, the word last."""
     gathered = _Gathered()
     _gather_embedded(Path(path), gathered)
-    return gathered.keywords()
+    return gathered.words
 
 
 def sidecar_path(photo: str | os.PathLike) -> Path:
@@ -95,14 +95,11 @@ def read_sidecar(path: Path) -> bytes:
 # --- Gathering ------------------------------------------------------------------------------------------------------
 
 
-_NOBODY: Mapping[str, str] = MappingProxyType({})
-
-
 @dataclass
 class _Gathered:
-    """Words and refusals found so far; dictionaries keep the order and drop repetitions."""
+    """Words with their paths and refusals found so far; dictionaries keep the order and drop repetitions."""
 
-    words: dict[str, None] = field(default_factory=dict)
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     by_machine: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
 
@@ -113,37 +110,23 @@ class _Gathered:
     def refuse(self, where: str, reason: str) -> None:
         self.refused[f"{printable(where)}: {reason}"] = None
 
-    def take(self, texts: Iterable[str], where: str, by: Mapping[str, str] = _NOBODY) -> None:
-        """Keep clean words; `by` says who chose those that Topicture wrote."""
-        for text in texts:
-            try:
-                word = clean_word(text)
-            except BadWord as reason:
-                self.refuse(where, str(reason))
-                continue
-            chooser = by.get(word)
-            if chooser != PHOTO:  # a copy of what the photo says, or said, itself
-                (self.by_machine if chooser == MACHINE else self.words)[word] = None
+    def take(self, path: Sequence[str], where: str, by: str | None = None) -> None:
+        """Keep the word at the end of a path; `by` says who chose it, if Topicture wrote it."""
+        try:
+            clean = tuple(map(clean_word, path))
+        except BadWord as reason:
+            self.refuse(where, str(reason))
+            return
+        if by == MACHINE:
+            self.by_machine[clean[-1]] = None
+        elif by != COPY:  # a copy says nothing that is not, or was, said elsewhere
+            self.words[clean[-1]] = max(clean, self.words.get(clean[-1], ()), key=len)
 
     def take_xmp(self, content: bytes, where: str) -> None:
         tree = parse_xmp(content)
         by = choosers(tree)
-        for name, leaf in _PROPERTIES.items():
-            self.take(map(leaf, property_values(tree, name)), where, by)
-
-
-def _leaf(separator: str) -> Callable[[str], str]:
-    def leaf(tag: str) -> str:
-        return tag.rstrip(separator).rpartition(separator)[2] or tag
-
-    return leaf
-
-
-_PROPERTIES: dict[str, Callable[[str], str]] = {
-    DC + "subject": str,
-    LIGHTROOM + "hierarchicalSubject": _leaf("|"),
-    DIGIKAM + "TagsList": _leaf("/"),
-}
+        for tag in listed_tags(tree):
+            self.take(tag.path, where, by.get((tag.property, tag.value)))
 
 
 def _gather_embedded(path: Path, gathered: _Gathered) -> None:
@@ -164,7 +147,9 @@ def _gather_embedded(path: Path, gathered: _Gathered) -> None:
             gathered.refuse(path.name, f"embedded XMP: {reason}")
     for record in blocks.iptc:
         keywords, problems = iptc_keywords(record)
-        gathered.take((word for word in keywords if not _cut_off(word, gathered.words)), path.name)
+        for word in keywords:
+            if not _cut_off(word, gathered.words):
+                gathered.take((word,), path.name)
         for problem in problems:
             gathered.refuse(path.name, problem)
 

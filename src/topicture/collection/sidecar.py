@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from topicture.atomic import write_atomically
-from topicture.collection.keywords import embedded_keywords, read_sidecar, sidecar_path
+from topicture.collection.keywords import embedded_words, read_sidecar, sidecar_path
 from topicture.collection.sidecar_merge import merge
 from topicture.collection.sidecar_values import ObjectRegion, SidecarError, Tag
 from topicture.collection.words import clean_word, printable
@@ -77,17 +77,20 @@ def write_sidecar(
     photo = Path(photo)
     if not photo.is_file():
         raise DataNotFound(f"{printable(str(photo))}: no such photo")
-    tags, unwanted, places = tuple(add), tuple(dict.fromkeys(map(clean_word, remove))), tuple(regions)
-    if both := {tag.word for tag in tags}.intersection(unwanted):
+    tags = {tag.word: tag for tag in add}
+    unwanted, places = tuple(dict.fromkeys(map(clean_word, remove))), tuple(regions)
+    if both := tags.keys() & unwanted:
         raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
     path = sidecar_path(photo)
-    carried = [word for word in embedded_keywords(photo).words if word not in unwanted] if tags else []
+    embedded = embedded_words(photo) if tags else {}
+    for word in unwanted:
+        embedded.pop(word, None)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         for _ in range(_TRIES):
             before = _content(path)
             tree = new_document() if before is None else parse_xmp(before)
-            changes = merge(tree, tags, unwanted, places, carried, now)
+            changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
             if changes.touched and not dry_run:
                 if _content(path) != before:
                     continue

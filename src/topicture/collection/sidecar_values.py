@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from topicture.collection.words import clean_word
 from topicture.errors import TopictureError
 
-__all__ = ["ObjectRegion", "SidecarError", "Tag"]
+__all__ = ["ObjectRegion", "SidecarError", "Tag", "decimal"]
 
 _ROUNDING = 1e-6  # a rectangle may stick out by this much, as sums of rounded numbers do
 
@@ -73,6 +73,11 @@ class ObjectRegion:
             or not inside
         ):
             raise SidecarError(f"region of '{self.word}' must lie in the picture (0 to 1), not {box}")
+
+
+def decimal(value: float | None) -> str | None:
+    """A number between 0 and 1 as XMP writes real numbers, without an exponent; None stays None."""
+    return None if value is None else f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def _check_probability(word: str, probability: float | None) -> None:

@@ -1,21 +1,22 @@
 """The record of what Topicture wrote into an XMP document: `topicture:Written`, a structure for each word.
 
 It says who chose the word, how sure the model was, when it was written, and which values were added to which
-hierarchical property. What is not in the record is
+property. What is not in the record is
 somebody else's. Regions carry the same marks inside themselves.
 """
 
 from lxml import etree
 
+from topicture.collection.tag_lists import LISTS
 from topicture.collection.xmp import TOPICTURE, containers, list_items, struct_field
 
 __all__ = [
     "BY",
+    "COPY",
     "DATE",
     "HIERARCHY",
     "MACHINE",
     "PERSON",
-    "PHOTO",
     "PROBABILITY",
     "WORD",
     "WRITTEN",
@@ -32,8 +33,8 @@ PROBABILITY = TOPICTURE + "probability"
 HIERARCHY = TOPICTURE + "hierarchy"
 DATE = TOPICTURE + "date"
 
-PERSON, MACHINE, PHOTO = "person", "machine", "photo"
-"""Who chose a word; PHOTO marks a copy of the photo's own metadata."""
+PERSON, MACHINE, COPY = "person", "machine", "copy"
+"""Who chose a word; COPY marks the copy of somebody else's word."""
 
 
 def records(tree: etree._ElementTree) -> list[etree._Element]:
@@ -46,9 +47,14 @@ def record_of(tree: etree._ElementTree, word: str) -> etree._Element | None:
     return next((item for item in records(tree) if struct_field(item, WORD) == word), None)
 
 
-def choosers(tree: etree._ElementTree) -> dict[str, str]:
-    """Who chose each of the words that Topicture wrote: PERSON, MACHINE or PHOTO."""
-    return {struct_field(item, WORD): struct_field(item, BY) for item in records(tree)}
+def choosers(tree: etree._ElementTree) -> dict[tuple[str, str], str]:
+    """Who chose each value that Topicture wrote, by its property and text: PERSON, MACHINE or COPY."""
+    found = {}
+    for item in records(tree):
+        for name in LISTS:
+            if value := struct_field(item, own_field(name)):
+                found[name, value] = struct_field(item, BY)
+    return found
 
 
 def own_field(name: str) -> str:
