@@ -115,6 +115,14 @@ def test_a_photo_that_vanishes_meanwhile_is_reported(tmp_path):
     assert isinstance(next(walk), Skipped)
 
 
+def test_a_sidecar_that_vanishes_meanwhile_hides_no_photo(tmp_path):
+    fill(tmp_path, "a.jpg", "b.jpg", "b.jpg.xmp")
+    walk = walk_photos(tmp_path)
+    next(walk)
+    (tmp_path / "b.jpg.xmp").unlink()
+    assert next(walk)[::3] == ("b.jpg", ())
+
+
 def test_a_missing_root_is_told_at_once(tmp_path):
     with pytest.raises(DataNotFound, match="no such folder"):
         walk_photos(tmp_path / "nowhere")

@@ -35,6 +35,8 @@ _KINDS = (
 PHOTO_SUFFIXES = frozenset("." + kind for kind in _KINDS)
 """Ends of names, in lower case, that are taken for photos. Other files are passed over without a word."""
 
+_LONGEST_NAME = 255  # bytes, on all common file systems
+
 # Folders that systems and servers keep for themselves: thumbnails, bins, archive forks.
 _SYSTEM_FOLDERS = frozenset(
     ("@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found", "__MACOSX")
@@ -91,9 +93,14 @@ def walk_photos(root: str | os.PathLike) -> Iterator[FoundPhoto | Skipped]:
 
 
 def sidecar_names(name: str) -> tuple[str, ...]:
-    """The names that the sidecar of a photo may have, in order of precedence; the first that exists is its sidecar."""
+    """The names that the sidecar of a photo may have, in order of precedence; the first that exists is its sidecar.
+
+    Where there is none yet, the first is its name: the full name and `.xmp`, or, where that is longer than file systems
+    take, the shared one.
+    """
     stem = os.path.splitext(name)[0]
-    return f"{name}.xmp", f"{name}.XMP", f"{stem}.xmp", f"{stem}.XMP"
+    names = (f"{name}.xmp", f"{name}.XMP", f"{stem}.xmp", f"{stem}.XMP")
+    return names if len(os.fsencode(names[0])) <= _LONGEST_NAME else names[2:]
 
 
 def _walk(top: str) -> Iterator[FoundPhoto | Skipped]:
@@ -128,24 +135,26 @@ def _look(
     try:
         is_photo = os.path.splitext(entry.name)[1].lower() in PHOTO_SUFFIXES
         if entry.is_symlink():
-            return (
-                Skipped(printable(path), "symbolic link, not followed")
-                if is_photo or entry.is_dir()
-                else None
-            )
+            may_hold = is_photo or entry.is_dir()
+            return Skipped(printable(path), "symbolic link, not followed") if may_hold else None
         if not is_photo:
             return None
         status = entry.stat(follow_symlinks=False)
-        own = (
-            next((name for name in sidecar_names(entry.name) if name in sidecars), None) if sidecars else None
-        )
-        beside = () if own is None else ((own, *_size_and_time(sidecars[own].stat(follow_symlinks=False))),)
     except OSError as error:  # gone since the folder was listed, or a link that leads round in circles
         return Skipped(printable(path), f"can't be looked at ({error.strerror})")
     if not stat.S_ISREG(status.st_mode):
         return Skipped(printable(path), "not a regular file")
-    return FoundPhoto(path, *_size_and_time(status), beside)
+    beside = _look_beside(entry.name, sidecars) if sidecars else ()
+    return FoundPhoto(path, status.st_size, status.st_mtime_ns, beside)
 
 
-def _size_and_time(status: os.stat_result) -> tuple[int, int]:
-    return status.st_size, status.st_mtime_ns
+def _look_beside(name: str, sidecars: Mapping[str, os.DirEntry[str]]) -> tuple[tuple[str, int, int], ...]:
+    """Size and time of a photo's sidecar; none where it is gone since the folder was listed."""
+    own = next((sidecar for sidecar in sidecar_names(name) if sidecar in sidecars), None)
+    if own is None:
+        return ()
+    try:
+        status = sidecars[own].stat(follow_symlinks=False)
+    except OSError:
+        return ()
+    return ((own, status.st_size, status.st_mtime_ns),)
