@@ -55,7 +55,7 @@ def evidence():
     return {
         "series": {"hidden": 0.1, "rows": series},
         "date": "2026-01-01",
-        "settings": {"seeds": [0], "max_iter": 3, "tol": 1e-4, "precision": "float32"},
+        "settings": {"topics": [10, 50], "seeds": [0], "max_iter": 3, "tol": 1e-4, "precision": "float32"},
         "corel": {"train": 30, "test": 10, "rows": rows},
         "msrc": {"train": 8, "test": 4, "regions": 20, "most_frequent": 0.1, "rows": regions},
         "retrieval": [
@@ -96,8 +96,14 @@ def test_page_and_figures(tmp_path):
 
 def test_what_was_measured_is_used_again(tmp_path, capsys):
     (tmp_path / "blei2003.json").write_text(json.dumps(evidence()))
-    main(["--out", str(tmp_path)])
+    main(["--out", str(tmp_path), "--quick"])
     assert "blei2003.md" in capsys.readouterr().out
+
+
+def test_what_another_plan_measured_is_not(tmp_path):
+    (tmp_path / "blei2003.json").write_text(json.dumps(evidence()))
+    with pytest.raises(SystemExit, match="another plan"):
+        main(["--out", str(tmp_path)])
 
 
 def test_missing_data_is_one_line(tmp_path):

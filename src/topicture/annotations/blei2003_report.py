@@ -195,6 +195,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
             evidence = gather(prepare(chosen.data, chosen.cache), quick=chosen.quick, say=_say)
             found.write_text(json.dumps(evidence), encoding="utf-8")
         evidence = json.loads(found.read_text(encoding="utf-8"))
+        if evidence["settings"]["topics"] != list((QUICK if chosen.quick else FULL)["topics"]):
+            raise TopictureError(f"{found} was made by another plan; --redo measures again")
         write_figures(evidence, chosen.out)
         print(write_page(evidence, chosen.out))
     except TopictureError as error:

@@ -1,0 +1,50 @@
+"""The command `reproduce`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicture.app.cli_common import JsonOption, QuietOption, print_json
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(reproduce)
+
+
+def reproduce(
+    papers: Annotated[
+        list[str], typer.Argument(help="blei2003, liu2005, shao2009, shao2010, yang2010, or all.")
+    ],
+    data: Annotated[
+        Path | None, typer.Option(envvar="TOPICTURE_DATA", help="Folder of the benchmark sets.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the reports.")] = Path("reproduction"),
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Fewer topics, parts and starts.")] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    cache: Annotated[Path | None, typer.Option(help="Keeps what was measured on the pictures.")] = None,
+    redo: Annotated[bool, typer.Option(help="Measure again what was measured before.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run the papers' experiments on real data, and write a report for each: the published claims beside our figures.
+
+    An interrupted run goes on where it stopped.
+    """
+    from topicture.app.reproducing import reproduce as run
+
+    def begin(report: str) -> None:
+        if not quiet:
+            typer.echo(f"{report}:", err=True)
+
+    done = run(papers, out, data=data, quick=quick, jobs=jobs, cache=cache, redo=redo, begin=begin)
+    if as_json:
+        print_json(done)
+    else:
+        for report in done:
+            typer.echo(report.html)
+        typer.echo(out / "results.md")

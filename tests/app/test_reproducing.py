@@ -1,0 +1,79 @@
+"""Reports become pages of their own, and their findings one summary."""
+
+import base64
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from topicture.app.report_pages import findings, html_of, title_of, write_html
+from topicture.app.reproducing import PAPERS, reports_of, reproduce, write_summary
+from topicture.errors import TopictureError
+
+REPORT = """# Some paper: our figures
+
+Text with *emphasis* and <b onclick="x()">markup</b>.
+
+## The paper's findings
+
+| Finding | Here | Verdict |
+| --- | --- | --- |
+| It works | 0.3 against 0.2 | holds |
+
+## More
+
+![A curve](curve.png)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "blei2003.md").write_text(REPORT)
+    Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(tmp_path / "curve.png")
+    return tmp_path
+
+
+def test_a_page_holds_its_figures_and_no_markup_of_others(folder):
+    page = write_html(folder / "blei2003.md").read_text()
+    assert base64.b64encode((folder / "curve.png").read_bytes()).decode() in page
+    assert "<em>emphasis</em>" in page
+    assert "<td>0.3 against 0.2</td>" in page
+    assert "<title>Some paper: our figures</title>" in page
+    assert "<b onclick" not in page
+
+
+@pytest.mark.parametrize("name", ["../curve.png", "https://example.org/a.png", "curve.svg"])
+def test_a_figure_is_a_file_beside_the_report(folder, name):
+    with pytest.raises(ValueError, match="figure"):
+        html_of(f"![x]({name})", folder)
+
+
+def test_findings_are_one_section():
+    assert findings(REPORT).startswith("| Finding | Here | Verdict |")
+    assert findings(REPORT).endswith("| It works | 0.3 against 0.2 | holds |")
+    assert findings("# Nothing") == ""
+    assert title_of(REPORT) == "Some paper: our figures"
+
+
+def test_the_summary_has_the_findings_of_the_reports_that_are_there(folder):
+    summary = write_summary(folder).read_text()
+    assert "## [Some paper: our figures](blei2003.md)" in summary
+    assert "| It works | 0.3 against 0.2 | holds |" in summary
+    assert "liu2005.md" not in summary
+
+
+def test_papers_that_share_a_report_run_it_once():
+    assert reports_of(["shao2009", "shao2010"]) == ["shao"]
+    assert reports_of(["all"]) == list(dict.fromkeys(r for name in PAPERS for r in PAPERS[name]))
+
+
+def test_an_unknown_paper_is_told(tmp_path):
+    with pytest.raises(TopictureError, match="blei2004"):
+        reproduce(["blei2004"], tmp_path)
+
+
+def test_missing_data_is_one_line(tmp_path):
+    with pytest.raises(TopictureError) as error:
+        reproduce(["blei2003"], tmp_path / "out", data=tmp_path / "nowhere", quick=True)
+    assert "nowhere" in str(error.value)
+    assert "\n" not in str(error.value)
