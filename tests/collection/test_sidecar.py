@@ -6,11 +6,13 @@ import stat
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 from photo_files import bag, description, photo, subject, xmp
+from PIL import Image, ImageOps
 
 from topicture.collection import sidecar as module
 from topicture.collection.keywords import Keywords, photo_keywords
@@ -370,6 +372,25 @@ def test_new_regions_take_the_place_of_ours_of_the_same_word(picture, beside):
     assert b"<Iptc4xmpExt:rbX>0.25<" in content
     assert write_sidecar(picture, remove=["tiger"]).removed == ("tiger",)
     assert b"tiger" not in beside.read_bytes()
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_regions_are_those_of_the_stored_pixels(tmp_path, orientation):
+    """A red rectangle in the stored pixels: its place in the upright picture is written as its place in the file."""
+    stored = np.zeros((32, 64, 3), np.uint8)
+    stored[4:12, 16:48] = 255
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / "a.png"
+    Image.fromarray(stored).save(path, exif=exif)
+    upright = np.asarray(ImageOps.exif_transpose(Image.open(path)))
+    rows, columns = (np.flatnonzero(upright[..., 0].any(axis=axis)) for axis in (1, 0))
+    height, width = upright.shape[:2]
+    box = columns[0] / width, rows[0] / height, len(columns) / width, len(rows) / height
+    write_sidecar(path, regions=[ObjectRegion("red", *box)])
+    content = (tmp_path / "a.png.xmp").read_text()
+    sides = [float(re.search(rf"<Iptc4xmpExt:rb{side}>(.*?)<", content).group(1)) for side in "XYWH"]
+    assert sides == [0.25, 0.125, 0.5, 0.25]
 
 
 @pytest.mark.parametrize(

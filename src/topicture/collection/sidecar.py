@@ -4,10 +4,13 @@ The photo itself is never opened for writing. A sidecar that can't be understood
 """
 
 import os
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from PIL import Image
 
 from topicture.atomic import write_atomically
 from topicture.collection.keywords import embedded_words, read_sidecar, sidecar_path
@@ -20,6 +23,7 @@ from topicture.errors import DataNotFound
 
 __all__ = ["ObjectRegion", "SidecarError", "SidecarReport", "Tag", "sidecar_path", "write_sidecar"]
 
+_ORIENTATION_TAG = 0x0112  # EXIF
 _TRIES = 5  # how often a sidecar may be changed under our hands before we give up
 
 
@@ -59,7 +63,8 @@ def write_sidecar(
     remove : words
         Words to take back, with our regions of them. Only what Topicture wrote is removed.
     regions : regions
-        They take the place of our earlier regions of the same words; those of other words stay.
+        Of the upright picture; they are written for the pixels as stored, as other programs expect. They take the place
+        of our earlier regions of the same words; those of other words stay.
     dry_run : bool
         Report, but write nothing.
 
@@ -78,7 +83,7 @@ def write_sidecar(
     if not photo.is_file():
         raise DataNotFound(f"{printable(str(photo))}: no such photo")
     tags = {tag.word: tag for tag in add}
-    unwanted, places = tuple(dict.fromkeys(map(clean_word, remove))), tuple(regions)
+    unwanted, places = tuple(dict.fromkeys(map(clean_word, remove))), _on_stored_pixels(photo, tuple(regions))
     if both := tags.keys() & unwanted:
         raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
     path = sidecar_path(photo)
@@ -99,6 +104,22 @@ def write_sidecar(
     except BadXmp as reason:
         raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
     raise SidecarError(f"{printable(path.name)}: another program keeps changing it; try again later")
+
+
+def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[ObjectRegion, ...]:
+    """Regions as the standard has them: programs put them upright together with the picture."""
+    if not regions:
+        return ()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's, of odd metadata
+            with Image.open(photo) as image:
+                orientation = image.getexif().get(_ORIENTATION_TAG, 1)
+    except (
+        Exception
+    ):  # no picture, or damaged metadata: a decoder may raise nearly anything, and nothing turns it then
+        orientation = 1
+    return tuple(region.as_stored(orientation) for region in regions)
 
 
 def _content(path: Path) -> bytes | None:

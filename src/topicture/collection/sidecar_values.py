@@ -50,8 +50,8 @@ class Tag:
 class ObjectRegion:
     """A rectangle of the photo, and the word for what it shows.
 
-    `x`, `y` is its upper left corner, `w`, `h` its size, in parts of the picture's width and height (0 to 1) as stored
-    in the file. With a probability it is marked as chosen by a machine.
+    `x`, `y` is its upper left corner, `w`, `h` its size, in parts of width and height (0 to 1) of the picture as one sees
+    it, upright. With a probability it is marked as chosen by a machine.
     """
 
     word: str
@@ -73,6 +73,26 @@ class ObjectRegion:
             or not inside
         ):
             raise SidecarError(f"region of '{self.word}' must lie in the picture (0 to 1), not {box}")
+
+    def as_stored(self, orientation: int) -> "ObjectRegion":
+        """The same rectangle on the pixels as the file has them, which an EXIF orientation (1 to 8) puts upright."""
+        left, top = self.x, self.y
+        right, bottom = (
+            max(0.0, 1 - self.x - self.w),
+            max(0.0, 1 - self.y - self.h),
+        )  # distances from the far edges
+        corners = {
+            2: (right, top),
+            3: (right, bottom),
+            4: (left, bottom),
+            5: (top, left),
+            6: (top, right),
+            7: (bottom, right),
+            8: (bottom, left),
+        }
+        x, y = corners.get(orientation, (left, top))
+        w, h = (self.h, self.w) if 5 <= orientation <= 8 else (self.w, self.h)
+        return ObjectRegion(self.word, x, y, w, h, self.probability)
 
 
 def decimal(value: float | None) -> str | None:
