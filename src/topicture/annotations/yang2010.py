@@ -25,10 +25,12 @@ __all__ = [
     "Curves",
     "choose_nu",
     "contenders",
+    "first_share",
     "region_curves",
     "top_5_by_training_size",
     "top_5_by_vocabulary",
     "top_k_curves",
+    "with_frequent_words",
 ]
 
 Makers = Mapping[str, Callable[[], Annotator]]
@@ -133,7 +135,7 @@ def top_5_by_training_size(
     columns = []
     for fraction in fractions:
         parts = [
-            Part(part.name, _first(part.tagged, fraction, seed), part.hidden)
+            Part(part.name, first_share(part.tagged, fraction, seed), part.hidden)
             for part in folds(corpus, n_folds, seed)
         ]
         columns.append(_by_fold(parts, makers, _f1_at_5))
@@ -224,8 +226,8 @@ def _side_by_side(columns: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndar
     return {title: np.hstack([column[title] for column in columns]) for title in columns[0]}
 
 
-def _first(corpus: Corpus, fraction: float, seed: int) -> Corpus:
-    """A random share of the images; a smaller share is part of a larger one."""
+def first_share(corpus: Corpus, fraction: float, seed: int) -> Corpus:
+    """A random share of the images; with the same seed a smaller share is part of a larger one."""
     order = np.random.default_rng(seed).permutation(len(corpus))
     return corpus[np.sort(order[: max(1, round(fraction * len(corpus)))])]
 

@@ -145,7 +145,9 @@ class DBA(ClassAnnotator):
 
     Parameters
     ----------
-    label : "chord" (Bernoulli labels, bounded) or "printed" (no partition function; weights stay 1)
+    label : "chord" (Bernoulli labels, bounded; weights are learned) or "printed" (no partition function; weights stay)
+    label_weight : the words' weight w at the start. An image's label term weighs w / (number of regions) in a region
+        beside the likelihood of its visual words: a large one keeps a tagged image's regions to its own tags
     score : what ranks the words, times their weights: "theta" (mean proportions), "zbar" (mean of the regions'
         responsibilities) or "map" (mode of theta, with exact zeros)
     alpha : Dirichlet parameter of the proportions at the start; `learn_alpha` to learn it
@@ -168,6 +170,7 @@ class DBA(ClassAnnotator):
         self,
         *,
         label: str = "chord",
+        label_weight: float = 1.0,
         score: str = "theta",
         alpha: float = 1.0,
         learn_alpha: bool = True,
@@ -181,6 +184,7 @@ class DBA(ClassAnnotator):
         precision: str = "float64",
     ):
         self.label = label
+        self.label_weight = label_weight
         self.score = score
         self.alpha = alpha
         self.learn_alpha = learn_alpha
@@ -196,6 +200,7 @@ class DBA(ClassAnnotator):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("label", ("chord", "printed"))
+        self._check_positive("label_weight")
         self._check_positive("alpha")
 
     def _settings(self) -> Settings:
@@ -216,4 +221,6 @@ class DBA(ClassAnnotator):
     def _start(self, corpus: Corpus, rng: np.random.Generator) -> Params:
         C = corpus.n_words
         mu = class_topics.init_mu(corpus, self.eta)
-        return Params(mu, np.float64(self.eta), np.full(C, float(self.alpha)), np.ones(C))
+        return Params(
+            mu, np.float64(self.eta), np.full(C, float(self.alpha)), np.full(C, float(self.label_weight))
+        )

@@ -173,7 +173,9 @@ class EMM(ClassAnnotator):
 
     Parameters
     ----------
-    label : "chord" (Bernoulli labels, bounded) or "printed" (no partition function; weights stay 1)
+    label : "chord" (Bernoulli labels, bounded; weights are learned) or "printed" (no partition function; weights stay)
+    label_weight : the words' weight w at the start. An image's label term weighs w / (number of regions) in a region
+        beside the likelihood of its visual words: a large one keeps a tagged image's regions to its own tags
     norm : "jensen" (a bound of the likelihood) or "dropped" (the paper's, without the normaliser; rates stay 1)
     score : what ranks the words, times their weights: "theta" (the paper's [(g - 1) r]_+), "zbar" (mean of the
         regions' responsibilities) or "map" (mode of theta, with exact zeros)
@@ -196,6 +198,7 @@ class EMM(ClassAnnotator):
         self,
         *,
         label: str = "chord",
+        label_weight: float = 1.0,
         norm: str = "jensen",
         score: str = "theta",
         chi1: float = 2.0,
@@ -211,6 +214,7 @@ class EMM(ClassAnnotator):
         precision: str = "float64",
     ):
         self.label = label
+        self.label_weight = label_weight
         self.norm = norm
         self.score = score
         self.chi1 = chi1
@@ -232,6 +236,7 @@ class EMM(ClassAnnotator):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("label", ("chord", "printed"))
+        self._check_positive("label_weight")
         self._check_choice("norm", tuple(THETA))
         self._check_positive("chi1", "chi2")
 
@@ -252,4 +257,5 @@ class EMM(ClassAnnotator):
 
     def _start(self, corpus: Corpus, rng: np.random.Generator) -> Params:
         C = corpus.n_words
-        return Params(class_topics.init_mu(corpus, self.eta), np.float64(self.eta), np.ones(C), np.ones(C))
+        mu = class_topics.init_mu(corpus, self.eta)
+        return Params(mu, np.float64(self.eta), np.ones(C), np.full(C, float(self.label_weight)))

@@ -288,6 +288,24 @@ class EMMMargin(ClassAnnotator):
         C = corpus.n_words
         return Params(class_topics.init_mu(corpus, self.eta), np.float64(self.eta), np.ones(C), np.ones(C))
 
+    # --- Use ---------------------------------------------------------------------------------------------
+
+    def label_regions(self, corpus: Corpus, *, use_captions: bool = False) -> list[np.ndarray]:
+        """p(word | region), one (N_d, V) array an image; with `use_captions` a tagged image has none but its own words.
+
+        The multipliers that tie a training image's regions to its tags are those of the training images. What is left
+        of labels in the bound of a new one is kappa y w zbar, which is nothing by default, so its tags are a limit.
+        """
+        found = super().label_regions(corpus, use_captions=use_captions)
+        if not use_captions:
+            return found
+        for d in np.flatnonzero(corpus.tagged):
+            own = corpus.captions[[d]].toarray() > 0
+            allowed = np.where(own, found[d], 0)
+            total = allowed.sum(axis=1, keepdims=True)
+            found[d] = np.where(total > 0, allowed / np.where(total > 0, total, 1), own / own.sum())
+        return found
+
     # --- Files -------------------------------------------------------------------------------------------
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -24,6 +24,9 @@ from scipy import sparse
 __all__ = ["Cut", "MarginProblem", "Solution", "cut_at", "hinge", "solve", "violated_pairs"]
 
 _ACTIVE = 1e-9  # share of the multipliers' sum below which a cut is not worth keeping for the next round
+_IDLE = 10  # rounds without a multiplier after which a cut leaves the master problem
+_FEW = 16  # relevant classes of an image up to which comparing beats sorting
+_BISECTIONS = 8
 
 
 # --- Values ----------------------------------------------------------------------------------------------------
@@ -68,15 +71,39 @@ class Solution(NamedTuple):
 
 
 def violated_pairs(problem: MarginProblem, w: np.ndarray) -> np.ndarray:
-    """In how many violated pairs each class of each image stands, (n, L) int32; O(L log L) an image.
+    """In how many violated pairs each class of each image stands, (n, L) int32; at most O(L log L) an image.
 
-    A pair (i in Y, j not in Y) is violated if s_j > s_i - 1, strictly, with s_c = w_c zb_c. One sort of the keys
-    s_i - 1 and s_j answers for all pairs: where keys tie, irrelevant classes stand first, so that a pair exactly on
-    the margin is not counted.
+    A pair (i in Y, j not in Y) is violated if s_j > s_i - 1, strictly, with s_c = w_c zb_c. Where images have few
+    relevant classes, each of these is compared with all others; else one sort answers for all pairs.
     """
-    relevant, n, L = problem.relevant, *problem.zbar.shape
+    relevant = problem.relevant
     s = problem.zbar * (w if problem.classes is None else w[problem.classes])
     keys = np.where(relevant, s - 1, s)
+    most = int(relevant.sum(axis=1).max(initial=0))
+    counts = (_by_comparison if most <= _FEW else _by_sorting)(keys, relevant, most)
+    n_unlisted = problem.n_classes - relevant.shape[1]  # irrelevant classes with s = 0
+    counts[relevant & (keys < 0)] += n_unlisted
+    return counts
+
+
+def _by_comparison(keys: np.ndarray, relevant: np.ndarray, most: int) -> np.ndarray:
+    """Violated pairs of the classes listed, by comparing all irrelevant keys with each of the `most` relevant ones."""
+    n, L = keys.shape
+    rows = np.arange(n)[:, None]
+    columns = np.argsort(~relevant, axis=1, kind="stable")[:, :most]  # the relevant classes, then padding
+    own = np.where(relevant[rows, columns], keys[rows, columns], np.inf)
+    others = np.where(relevant, -np.inf, keys)
+    counts = np.zeros((n, L), np.int32)
+    for column, key in zip(columns.T, own.T, strict=True):
+        violated = others > key[:, None]
+        counts += violated
+        counts[np.arange(n), column] += violated.sum(axis=1, dtype=np.int32)
+    return counts
+
+
+def _by_sorting(keys: np.ndarray, relevant: np.ndarray, most: int) -> np.ndarray:
+    """The same from one sort: where keys tie irrelevant classes stand first, so pairs on the margin do not count."""
+    n, L = keys.shape
     order = np.lexsort((relevant, keys), axis=-1)
     is_relevant = np.take_along_axis(relevant, order, axis=1)
     irrelevant_up_to = np.cumsum(~is_relevant, axis=1)
@@ -84,8 +111,6 @@ def violated_pairs(problem: MarginProblem, w: np.ndarray) -> np.ndarray:
     relevant_below = np.cumsum(is_relevant, axis=1)
     counts = np.empty((n, L), np.int32)
     np.put_along_axis(counts, order, np.where(is_relevant, irrelevant_above, relevant_below), axis=1)
-    n_unlisted = problem.n_classes - L  # irrelevant classes with s = 0
-    counts[relevant & (keys < 0)] += n_unlisted
     return counts
 
 
@@ -131,42 +156,93 @@ def solve(
     P(w) of the result is at most P(start). `warm` are cuts of an earlier problem over the same images and classes: the
     pairs of any cut give a valid plane for any zbar, so only d and g are computed anew. Not converged means that
     `max_cuts` were made, or that the master problem could not be solved more accurately; w and its true gap are given.
+
+    Plain cutting planes jump between far corners while the planes are few. So every round searches the line from the
+    best w to the master's and adds the plane where P is least on it, besides the one at the master's w that makes the
+    method converge. Planes whose multiplier has been 0 for some rounds are left out: the dual value stays.
     """
-    cuts = [_plane(problem, cut.pairs) for cut in warm]
-    tau = _master(cuts, b, nu1, nu2)
-    w = _weights(cuts, tau, b, nu1) if start is None else start
-    best_primal, best_dual = (np.inf, w, 0.0), (-np.inf, tau)
+    if start is None:
+        start = np.maximum(b, 0) / nu1
+    pool = [_Held(_plane(problem, cut.pairs)) for cut in warm]
+    best = _at(problem, start, b, nu1, nu2)
+    pool.append(_Held(best.cut))
+    made, bound, delta_of = len(pool), -np.inf, (np.zeros(0), list[Cut]())
     while True:
-        new = cut_at(problem, w)
-        value = new.d - float(new.g @ w)
-        best_primal = min(
-            best_primal, (_quadratic(w, b, nu1) + nu2 * value, w, value), key=lambda found: found[0]
-        )
-        master_w = _weights(cuts, tau, b, nu1)
-        dual = sum(t * cut.d for t, cut in zip(tau, cuts, strict=True)) - nu1 / 2 * float(master_w @ master_w)
-        best_dual = max(best_dual, (dual, tau), key=lambda found: found[0])
-        gap = best_primal[0] - best_dual[0]
-        converged = gap <= tol * max(1.0, abs(best_primal[0]))
-        # A new plane no higher than the old ones leaves the master as it is: what remains is the solver's own error.
-        stalled = w is not start and value <= max([0.0, *(cut.d - float(cut.g @ w) for cut in cuts)])
-        if converged or stalled or len(cuts) >= max_cuts:
-            break
-        cuts.append(new)
+        cuts = [held.cut for held in pool]
         tau = _master(cuts, b, nu1, nu2)
         w = _weights(cuts, tau, b, nu1)
-    # The best multipliers belong to the first len(tau) cuts.
-    kept = [(t, cut) for t, cut in zip(best_dual[1], cuts, strict=False) if t > _ACTIVE * nu2]
+        dual = sum(t * cut.d for t, cut in zip(tau, cuts, strict=True)) - nu1 / 2 * float(w @ w)
+        if dual > bound:
+            bound, delta_of = dual, (tau, cuts)
+        here = _at(problem, w, b, nu1, nu2)
+        # A plane no higher than the old ones leaves the master as it is: what remains is the solver's own error.
+        stalled = here.hinge <= max(0.0, *(cut.d - float(cut.g @ w) for cut in cuts))
+        between = _line_search(problem, best, here, b, nu1, nu2)
+        best = min(best, here, between, key=lambda point: point.primal)
+        gap = float(best.primal - bound)
+        converged = gap <= tol * max(1.0, abs(best.primal))
+        if converged or stalled or made >= max_cuts:
+            break
+        pool = [held.aged(t > _ACTIVE * nu2) for held, t in zip(pool, tau, strict=True)]
+        pool = [held for held in pool if held.idle < _IDLE]
+        new = [here.cut] if between is here else [here.cut, between.cut]
+        pool += [_Held(cut) for cut in new]
+        made += len(new)
+    kept = [(t, cut) for t, cut in zip(*delta_of, strict=True) if t > _ACTIVE * nu2]
     delta = problem.unit * sum((t * cut.pairs for t, cut in kept), np.zeros(problem.zbar.shape))
     return Solution(
-        w=best_primal[1],
+        w=best.w,
         delta=delta,
         cuts=[cut for _, cut in kept],
-        hinge=best_primal[2],
-        primal=best_primal[0],
+        hinge=best.hinge,
+        primal=best.primal,
         gap=gap,
-        n_cuts=len(cuts),
+        n_cuts=made,
         converged=converged,
     )
+
+
+class _Held(NamedTuple):
+    """A cut of the master problem and for how many rounds its multiplier has been 0."""
+
+    cut: Cut
+    idle: int = 0
+
+    def aged(self, active: bool) -> "_Held":
+        return _Held(self.cut, 0 if active else self.idle + 1)
+
+
+class _Point(NamedTuple):
+    w: np.ndarray
+    cut: Cut  # the plane that touches H here
+    hinge: float
+    primal: float
+
+
+def _at(problem: MarginProblem, w: np.ndarray, b: np.ndarray, nu1: float, nu2: float) -> _Point:
+    cut = cut_at(problem, w)
+    hinge = cut.d - float(cut.g @ w)
+    return _Point(w, cut, hinge, float(_quadratic(w, b, nu1) + nu2 * hinge))
+
+
+def _line_search(
+    problem: MarginProblem, begin: _Point, end: _Point, b: np.ndarray, nu1: float, nu2: float
+) -> _Point:
+    """About the least P on the line between two points, by bisection on the sign of its slope."""
+    direction = end.w - begin.w
+
+    def slope(point: _Point) -> float:
+        return float((nu1 * point.w - b - nu2 * point.cut.g) @ direction)
+
+    if slope(end) <= 0:
+        return end
+    low, high, best = 0.0, 1.0, min(begin, end, key=lambda point: point.primal)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        point = _at(problem, begin.w + middle * direction, b, nu1, nu2)
+        best = min(best, point, key=lambda point: point.primal)
+        low, high = (low, middle) if slope(point) > 0 else (middle, high)
+    return best
 
 
 def _quadratic(w: np.ndarray, b: np.ndarray, nu1: float) -> float:
