@@ -280,6 +280,15 @@ def test_a_file_that_is_something_else_is_a_reason(tmp_path, format, content):
     assert all(str(line).startswith(path.name) and str(line).isprintable() for line in found.refused)
 
 
+@pytest.mark.parametrize(("name", "format"), [("a.json", "coco"), ("a.xml", "cvat"), ("a.csv", "csv-long")])
+def test_a_huge_file_is_a_reason(tmp_path, name, format):
+    path = tmp_path / name
+    with open(path, "wb") as file:
+        file.truncate(3 << 30)  # a hole: it takes no room
+    (line,) = read_annotations(path, format).refused
+    assert "over the limit" in str(line)
+
+
 def test_a_photo_that_is_not_in_the_collection_is_refused(tmp_path):
     root = tmp_path / "root"
     (root / "b").mkdir(parents=True)

@@ -50,8 +50,8 @@ class Tag:
 class ObjectRegion:
     """A rectangle of the photo, and the word for what it shows.
 
-    `x`, `y` is its upper left corner, `w`, `h` its size, in parts of width and height (0 to 1) of the picture as one sees
-    it, upright. With a probability it is marked as chosen by a machine.
+    `x`, `y` is its upper left corner, `w`, `h` its size, in parts of width and height (0 to 1) of the picture as one
+    sees it, upright. With a probability it is marked as chosen by a machine.
     """
 
     word: str

@@ -14,6 +14,7 @@ from topicture.collection.xmp import BadXmp, parse_xml
 
 __all__ = [
     "MAX_BYTES",
+    "MAX_XML",
     "files_below",
     "json_bytes",
     "json_value",
@@ -23,17 +24,20 @@ __all__ = [
     "xml_problem",
 ]
 
-MAX_BYTES = 2 << 30
-"""Largest annotation file. The COCO training set takes half a gigabyte."""
+MAX_BYTES = 1 << 30
+"""Largest annotation file. That of the COCO training set takes half a gigabyte."""
+
+MAX_XML = 256 << 20
+"""Largest XML file: its tree takes several times the memory."""
 
 
-def load_bytes(path: Path) -> bytes:
-    """The content of a regular file of bearable size; raises FormatError."""
+def load_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """The content of a regular file of at most `limit` bytes; raises FormatError."""
     try:
         if not path.is_file():
             raise FormatError("not a regular file")
-        if path.stat().st_size > MAX_BYTES:
-            raise FormatError(f"{path.stat().st_size} bytes is over the limit of {MAX_BYTES}")
+        if path.stat().st_size > limit:
+            raise FormatError(f"{path.stat().st_size} bytes is over the limit of {limit}")
         return path.read_bytes()
     except OSError as error:
         raise FormatError(f"can't be read ({error.strerror})") from None
@@ -58,7 +62,7 @@ def json_bytes(value: Any, indent: int | None = None) -> bytes:
 def load_xml(path: Path) -> etree._Element:
     """The root of an XML file, read without DTD, entities or network; raises FormatError."""
     try:
-        return parse_xml(load_bytes(path)).getroot()
+        return parse_xml(load_bytes(path, MAX_XML)).getroot()
     except BadXmp as reason:
         raise FormatError(str(reason)) from None
 
