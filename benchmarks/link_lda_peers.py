@@ -118,7 +118,8 @@ def main(library: str, counts: str, out: str, k: str, steps: str, seed: str) -> 
             setup = cpu_seconds
         else:
             i = len(arrays) // 2
-            arrays |= {f"topics_{i}": topics, f"cpu_seconds_{i}": np.array(cpu_seconds)}
+            # A copy: scikit-learn goes on in the same array.
+            arrays |= {f"topics_{i}": np.array(topics), f"cpu_seconds_{i}": np.array(cpu_seconds)}
         start = process_time()
     np.savez(out, setup=setup, **arrays)
 

@@ -233,7 +233,7 @@ def _optima(evidence: Mapping[str, Any]) -> str:
 def _choices(evidence: Mapping[str, Any]) -> str:
     plan, found = evidence["plan"], evidence["found"]
     rows = []
-    for title in MODELS:
+    for title in GRIDS:
         if not GRIDS[title]:
             continue
         chosen = [found[key("choice", title, s, plan["n_topics"])] for s in plan["subsets"]]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from topicture.annotations.metrics import summary
 from topicture.annotations.protocols import PROTOCOLS, Part, run_experiment, with_training_words
 from topicture.annotations.shao import MODELS, SUBSETS, TOPICS, corel_parts
-from topicture.annotations.shao_choice import FIXED, N_TOPICS, choose_settings
+from topicture.annotations.shao_choice import FIXED, N_TOPICS, SHARED, choose_settings
 from topicture.errors import FitWarning
 from topicture.models.registry import make_annotator
 
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
         return {name: list(v) if isinstance(v, tuple) else v for name, v in self._asdict().items()}
 
 
-FULL = Plan(SUBSETS, TOPICS, 3, N_TOPICS)
+FULL = Plan(SUBSETS, TOPICS, 1, N_TOPICS)
 QUICK = Plan(SUBSETS[:1], (10, 50), 1, 20, n_grids=1)
 
 
@@ -77,19 +77,22 @@ def key(kind: str, title: str, subset: int, n_topics: int) -> str:
     return f"{title}/{kind}/{subset}/{n_topics}"
 
 
-# --- What there is to do, the longest first ----------------------------------------------------------------------
+# --- What there is to do ----------------------------------------------------------------------
 
 
 def choices(plan: Plan, found: Mapping[str, Any]) -> list[Unit]:
     """One choice of settings a model and subset."""
-    titles = [title for family in FAMILIES for title in family]
+    titles = [title for family in FAMILIES for title in family if title not in SHARED]
     given = {"n_grids": plan.n_grids}
     return [Unit("choice", s, plan.n_topics, {title: given}) for title in titles for s in plan.subsets]
 
 
 def fits(plan: Plan, found: Mapping[str, Any]) -> list[Unit]:
-    """Everything that needs the choices."""
-    return [*optima(plan, found), *runs(plan, found)]
+    """Everything that needs the choices; what says most comes first: few, some and many topics, then the others."""
+    first = {plan.n_topics, plan.topics[len(plan.topics) // 10], plan.topics[-1]}
+    units = runs(plan, found)
+    early = [unit for unit in units if unit.n_topics in first]
+    return [*early, *optima(plan, found), *(unit for unit in units if unit not in early)]
 
 
 def runs(plan: Plan, found: Mapping[str, Any]) -> list[Unit]:
@@ -105,7 +108,7 @@ def runs(plan: Plan, found: Mapping[str, Any]) -> list[Unit]:
         for family in FAMILIES
         for s in plan.subsets
     ]
-    return units + [Unit("run", s, 0, {EMPIRICAL: {}}) for s in plan.subsets]
+    return [Unit("run", s, 0, {EMPIRICAL: {}}) for s in plan.subsets] + units
 
 
 def optima(plan: Plan, found: Mapping[str, Any]) -> list[Unit]:
@@ -122,7 +125,7 @@ def optima(plan: Plan, found: Mapping[str, Any]) -> list[Unit]:
 
 
 def _chosen(plan: Plan, found: Mapping[str, Any], title: str, subset: int) -> dict[str, Any]:
-    chosen = found[key("choice", title, subset, plan.n_topics)]["params"]
+    chosen = found[key("choice", SHARED.get(title, title), subset, plan.n_topics)]["params"]
     return {**FIXED.get(title, {}), **chosen}
 
 

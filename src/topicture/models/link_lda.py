@@ -109,8 +109,8 @@ def init_params(
     """ "random": almost flat topics. "kmeans": clusters of visual histograms, half of the mass spread evenly."""
     K, U, V = n_topics, corpus.visual_words.shape[1], corpus.n_words  # type: ignore[union-attr]
     if start == "random":
-        # Noise of one part in five: less leaves long images undecided for many passes, more decides for the topics.
-        counts = rng.gamma(30.0, 1 / 30, (U + V, K))
+        # Noise of one part in seven: less leaves long images undecided for many passes, more decides for the topics.
+        counts = rng.gamma(50.0, 1 / 50, (U + V, K))
     else:
         F = sparse.csr_array(corpus.visual_words)
         totals = np.maximum(np.asarray(F.sum(axis=1)), 1e-300)
@@ -304,7 +304,7 @@ class LinkLDA(StochasticAnnotator):
         learning: str = "stochastic",
         n_epochs: int = 4,
         batch_size: int = 512,
-        tau0: float = 8.0,
+        tau0: float = 16.0,
         kappa: float = 0.7,
         start: str = "random",
         n_sweeps: int = 8,
