@@ -223,4 +223,4 @@ def test_a_chosen_ridge_is_part_of_the_file(rng, tmp_path):
 def test_too_few_images_for_a_validation_take_the_first_of_the_candidates(rng):
     corpus = make_visible_groups(rng)[:12]
     model = IWE("empirical", ridge_images="auto", n_init=1).fit(corpus)
-    assert model.plan_ == (2, Ridge(1.0, 0.5))
+    assert model.plan_ == (2, Ridge(0.1, 0.5))

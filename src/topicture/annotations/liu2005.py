@@ -123,7 +123,9 @@ def measure_baselines(part: Part, n_components: int, *, seed: int = 0) -> Cell:
     """Word frequencies and, where there are visual words, PLSA: what no setting of the latent spaces changes."""
     models = {BASELINE: make_annotator("empirical")}
     if part.tagged.visual_words is not None:
-        models["PLSA"] = make_annotator("plsa", n_topics=n_components, seed=seed)
+        models["PLSA"] = make_annotator(
+            "plsa", n_topics=n_components, n_init=1, precision="float32", seed=seed
+        )
     part = with_training_words(part)
     return {"scores": {title: _sweep(model.fit(part.tagged), part).best for title, model in models.items()}}
 

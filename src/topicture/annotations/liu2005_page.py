@@ -134,18 +134,18 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
 EXPLANATION = "x"
 
 DIFFERENCES = """\
-- **Data.** The paper had ten subsets of 80 Corel CDs with 5,000 training and 2,000 test images and 150 words each; their
-  pictures are not to be had. {images}. Corel-5k has 260 words, the subsets 144 to 174. Divisions of Corel-5k share
-  images, so their standard errors are too small for other collections.
-- **Features.** Colour histograms of the centre, the upper and the lower part, as in the paper, which gives neither the
-  parts' outlines nor the threshold: here the middle rectangle, the two halves, and colours of at least 2 % of a part, as
-  shares of its pixels. Blobs are present or absent. PLSA counts a colour once for every tenth of its part that it
-  covers, begun or whole.
-- **Not stated, chosen on held-out tagged images.** The weight of words against the visual part, and the ridges of the map
-  (without a ridge E has no minimum). The bandwidth is the median distance.
-- **As published**: Z = 3, a map of 2 dimensions, coordinates as printed, that is not centred. **Chosen by validation**: Z,
-  dimensions; centred coordinates, which did better on held-out tagged images.
-- **PLSA** is tempered and smoothed, and kept from the best of three starts; the paper does not tell how its own was learned.
+- **Data.** The paper had ten subsets of 80 Corel CDs with 5,000 training and 2,000 test images and 150 words each;
+  their pictures are not to be had. {images}. Corel-5k has 260 words, the subsets 144 to 174. Divisions of Corel-5k
+  share images, so their standard errors are too small for other collections.
+- **Features.** Colour histograms of the centre, the upper and the lower part, as in the paper, which gives neither
+  the parts' outlines nor the threshold: here the middle rectangle, the two halves, and colours of at least 2 % of a
+  part, as shares of its pixels. Blobs are present or absent. PLSA counts a colour once for every tenth of its part
+  that it covers, begun or whole.
+- **Not stated, chosen on held-out tagged images.** The weight of words against the visual part, and the ridges of the
+  map (without a ridge E has no minimum). The bandwidth is the median distance.
+- **As published**: Z = 3, a map of 2 dimensions, coordinates as printed, that is not centred. **Chosen by
+  validation**: Z, dimensions; centred coordinates, which did better on held-out tagged images.
+- **PLSA** is tempered and smoothed, from one start; the paper does not tell how its own was learned.
 - **Word frequency**, a row that the paper lacks, predicts the most frequent words for every image."""
 
 

@@ -37,11 +37,11 @@ __all__ = ["IWE"]
 _STARTING_IMAGES = 4000
 # What a validation chooses from, on at most so many images and with so many iterations.
 _CANDIDATES: dict[str, tuple[Any, ...]] = {
-    "n_dims": (5, 2, 10, 20),
-    "ridge_images": (1.0, 0.05, 0.3, 3.0),
+    "n_dims": (5, 2, 10),
+    "ridge_images": (0.1, 0.3, 1.0),
     "ridge_words": (0.5, 5.0),
 }
-_MOST_VALIDATED, _VALIDATION_SHARE, _VALIDATION_ITERATIONS = 4000, 0.2, 60
+_MOST_VALIDATED, _VALIDATION_SHARE, _VALIDATION_ITERATIONS = 2500, 0.2, 40
 _FEWEST_TO_VALIDATE = 20
 
 
@@ -69,10 +69,11 @@ class IWE(Annotator):
     Parameters
     ----------
     base : registry name of an annotator, or an annotator; fitted on the same corpus
-    n_dims : dimensions of the map d; 2 can be drawn, 10 or 20 annotate better
-    ridge_images, ridge_words : xi_r, xi_w; how strongly points are drawn to the origin. Small ones make a map on which
-        every place stands for few words, and a base annotator's broad probabilities have no place there.
-        Each of the three may be "auto": chosen by the captions of a held-out fifth of the tagged images
+    n_dims : dimensions of the map d; 2 can be drawn, 10 annotate better
+    ridge_images, ridge_words : xi_r, xi_w; how strongly points are drawn to the origin. With small ones every place of
+        the map stands for few words, and a base annotator's broad probabilities have no place; with large ones images
+        crowd in the middle, or a small collection's words do. The defaults make good maps of 100 images and more.
+        Each of the three may be "auto", which annotates better: chosen by the captions of held-out tagged images
     optimiser : "lbfgs", or "descent" (steepest descent, as published)
     step : first step length of "descent"
     max_iter, tol : of the optimiser; tol is the relative change of E
@@ -98,7 +99,7 @@ class IWE(Annotator):
         base: str | Annotator = "nlsa",
         *,
         n_dims: int | str = 2,
-        ridge_images: float | str = 1.0,
+        ridge_images: float | str = 0.1,
         ridge_words: float | str = 0.5,
         optimiser: str = "lbfgs",
         step: float = 0.5,
