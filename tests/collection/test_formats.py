@@ -280,6 +280,23 @@ def test_a_file_that_is_something_else_is_a_reason(tmp_path, format, content):
     assert all(str(line).startswith(path.name) and str(line).isprintable() for line in found.refused)
 
 
+@settings(derandomize=True, max_examples=40, deadline=None)
+@pytest.mark.parametrize("format", FORMATS)
+@given(data=st.data())
+def test_a_damaged_file_never_raises(format, data):
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / TARGETS[format]
+        write_annotations(target, ITEMS, format)
+        for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
+            content = bytearray(path.read_bytes())
+            for _ in range(data.draw(st.integers(0, 6))):
+                at = data.draw(st.integers(0, len(content) - 1))
+                content[at] = data.draw(st.sampled_from(b"0919\0\xff\n{}[]<>&'\",;.-eE@%/\\nul"))
+            path.write_bytes(content)
+        found = read_annotations(target, format)
+        assert all(str(line).isprintable() for line in found.refused)
+
+
 @pytest.mark.parametrize(("name", "format"), [("a.json", "coco"), ("a.xml", "cvat"), ("a.csv", "csv-long")])
 def test_a_huge_file_is_a_reason(tmp_path, name, format):
     path = tmp_path / name

@@ -116,7 +116,7 @@ class Refused:
     reason: str
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, (printable(self.file), printable(self.where), self.reason)))
+        return ": ".join(printable(part) for part in (self.file, self.where, self.reason) if part)
 
 
 @dataclass(frozen=True)
