@@ -94,6 +94,14 @@ def test_the_last_part_of_a_hierarchical_tag_is_the_word(tmp_path):
     assert words(photo(tmp_path / "a.jpg", packet)) == ("tiger", "plain", "a/b", "sea", "x|y")
 
 
+def test_bad_upper_parts_of_a_tag_do_not_lose_its_word(tmp_path):
+    tags = bag(["two&#10;lines|tiger", "Animals| |lion", "|Places|", "Animals|tw&#10;o"])
+    packet = xmp(description(f"<lr:hierarchicalSubject>{tags}</lr:hierarchicalSubject>"))
+    found = photo_keywords(photo(tmp_path / "a.jpg", packet))
+    assert found.words == ("tiger", "lion", "Places")
+    assert len(found.refused) == 1
+
+
 def test_an_rdf_root_without_its_wrapper(tmp_path):
     (tmp_path / "a.jpg.xmp").write_bytes(
         b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'

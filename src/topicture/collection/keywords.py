@@ -13,7 +13,7 @@ from pathlib import Path
 from topicture.collection.containers import read_blocks
 from topicture.collection.folder import sidecar_names
 from topicture.collection.iptc import MAX_KEYWORD, iptc_keywords
-from topicture.collection.tag_lists import listed_tags
+from topicture.collection.tag_lists import clean_path, listed_tags
 from topicture.collection.words import clean_word, printable
 from topicture.collection.written import COPY, MACHINE, choosers
 from topicture.collection.xmp import MAX_XMP, BadXmp, parse_xmp
@@ -113,14 +113,14 @@ class _Gathered:
     def take(self, path: Sequence[str], where: str, by: str | None = None) -> None:
         """Keep the word at the end of a path; `by` says who chose it, if Topicture wrote it."""
         try:
-            clean = tuple(map(clean_word, path))
+            word = clean_word(path[-1])
         except BadWord as reason:
             self.refuse(where, str(reason))
             return
         if by == MACHINE:
-            self.by_machine[clean[-1]] = None
+            self.by_machine[word] = None
         elif by != COPY:  # a copy says nothing that is not, or was, said elsewhere
-            self.words[clean[-1]] = max(clean, self.words.get(clean[-1], ()), key=len)
+            self.words[word] = max(clean_path(path), self.words.get(word, ()), key=len)
 
     def take_xmp(self, content: bytes, where: str) -> None:
         tree = parse_xmp(content)

@@ -115,10 +115,10 @@ def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[O
             warnings.simplefilter("ignore")  # Pillow's, of odd metadata
             with Image.open(photo) as image:
                 orientation = image.getexif().get(_ORIENTATION_TAG, 1)
-    except (
-        Exception
-    ):  # no picture, or damaged metadata: a decoder may raise nearly anything, and nothing turns it then
-        orientation = 1
+    except Exception:
+        orientation = (
+            1  # damaged metadata, of which a decoder may raise nearly anything: then nobody turns the picture
+        )
     return tuple(region.as_stored(orientation) for region in regions)
 
 

@@ -16,8 +16,7 @@ from lxml import etree
 
 from topicture.collection.sidecar_regions import drop_regions, set_regions
 from topicture.collection.sidecar_values import ObjectRegion, Tag, decimal
-from topicture.collection.tag_lists import LISTS, SUBJECT, joined, listed_tags
-from topicture.collection.words import clean_word
+from topicture.collection.tag_lists import LISTS, SUBJECT, clean_path, joined, listed_tags
 from topicture.collection.written import (
     BY,
     COPY,
@@ -82,7 +81,7 @@ def merge(
         record = record_of(tree, tag.word)
         if record is not None:
             _withdraw(tree, record)
-        _write(tree, tag, MACHINE if tag.by_machine else PERSON, LISTS, now)
+        _write(tree, tag, _chooser(tag), LISTS, now)
     changes.touched |= bool(wanted)
     for word in dict.fromkeys(region.word for region in regions):
         changes.touched |= set_regions(tree, word, [region for region in regions if region.word == word])
@@ -100,23 +99,14 @@ def _is_there(tree: etree._ElementTree, tag: Tag) -> bool:
         return False
     if record is None or not struct_field(record, own_field(SUBJECT)):
         return True
-    written = tuple(struct_field(record, name) for name in (BY, PROBABILITY, HIERARCHY))
-    return written == (
-        MACHINE if tag.by_machine else PERSON,
-        decimal(tag.probability) or "",
-        _hierarchy(tag) or "",
-    )
+    written = [struct_field(record, name) for name in (BY, PROBABILITY, HIERARCHY)]
+    return written == [_chooser(tag), decimal(tag.probability) or "", _hierarchy(tag) or ""]
 
 
 def _write(tree: etree._ElementTree, tag: Tag, by: str, lists: Iterable[str], now: str) -> None:
     """Add a word to some of the lists and record which of the values are ours."""
-    fields = [
-        (WORD, tag.word),
-        (BY, by),
-        (PROBABILITY, decimal(tag.probability)),
-        (HIERARCHY, _hierarchy(tag)),
-    ]
-    fields.append((DATE, now))
+    fields: list[tuple[str, str | None]] = [(WORD, tag.word), (BY, by), (DATE, now)]
+    fields += [(PROBABILITY, decimal(tag.probability)), (HIERARCHY, _hierarchy(tag))]
     for name in lists:
         value = joined(name, tag.hierarchy or (tag.word,))
         if value is not None and add_value(tree, name, value):
@@ -144,6 +134,10 @@ def _withdraw(tree: etree._ElementTree, record: etree._Element) -> None:
     drop_item(record)
 
 
+def _chooser(tag: Tag) -> str:
+    return MACHINE if tag.by_machine else PERSON
+
+
 def _hierarchy(tag: Tag) -> str | None:
     return " > ".join(tag.hierarchy) or None
 
@@ -160,7 +154,7 @@ def _write_copies(tree: etree._ElementTree, wanted: Sequence[Tag], embedded: Pat
     others = dict(embedded) if SUBJECT in begun else {}
     for listed in listed_tags(tree):
         with suppress(BadWord):  # not for us to spread; it stays where it is
-            path = tuple(map(clean_word, listed.path))
+            path = clean_path(listed.path)
             others[path[-1]] = max(path, others.get(path[-1], ()), key=len)
     for tag in wanted:
         others.pop(tag.word, None)

@@ -1,14 +1,16 @@
 """The three list properties in which photo managers keep words, and what a tree of tags looks like in them."""
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lxml import etree
 
+from topicture.collection.words import clean_word
 from topicture.collection.xmp import DC, DIGIKAM, LIGHTROOM, property_values
+from topicture.errors import BadWord
 
-__all__ = ["LISTS", "SUBJECT", "Listed", "joined", "listed_tags"]
+__all__ = ["LISTS", "SUBJECT", "Listed", "clean_path", "joined", "listed_tags"]
 
 SUBJECT = DC + "subject"
 
@@ -31,6 +33,15 @@ def listed_tags(tree: etree._ElementTree) -> Iterator[Listed]:
             value = unicodedata.normalize("NFC", text)
             parts = (value,) if separator is None else tuple(filter(None, value.split(separator)))
             yield Listed(name, value, parts or (value,))
+
+
+def clean_path(path: Sequence[str]) -> tuple[str, ...]:
+    """A path of clean words; of one whose upper parts are no words, the last part alone. Raises BadWord for that."""
+    word = clean_word(path[-1])
+    try:
+        return (*map(clean_word, path[:-1]), word)
+    except BadWord:
+        return (word,)
 
 
 def joined(name: str, path: tuple[str, ...]) -> str | None:
