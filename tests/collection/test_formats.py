@@ -280,7 +280,7 @@ def test_a_file_that_is_something_else_is_a_reason(tmp_path, format, content):
     assert all(str(line).startswith(path.name) and str(line).isprintable() for line in found.refused)
 
 
-@settings(derandomize=True, max_examples=40, deadline=None)
+@settings(derandomize=True, max_examples=20, deadline=None)
 @pytest.mark.parametrize("format", FORMATS)
 @given(data=st.data())
 def test_a_damaged_file_never_raises(format, data):

@@ -321,6 +321,22 @@ def test_a_word_that_another_program_took_out_is_written_again_when_asked(pictur
     assert set(photo_keywords(picture).words) == {"sky", "sea"}
 
 
+@pytest.mark.parametrize(
+    "form",
+    [' dc:subject="ours"/>', "><dc:subject>ours</dc:subject></rdf:Description>"],
+    ids=["attribute", "text"],
+)
+def test_our_word_is_found_in_whichever_form_another_program_left_it(picture, beside, form):
+    write_sidecar(picture, add=[Tag("ours")])
+    content = beside.read_text()
+    moved = re.sub(r"<dc:subject>.*?</dc:subject>", "", content, flags=re.DOTALL)
+    other = '<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/"' + form
+    beside.write_text(moved.replace("</rdf:RDF>", other + "</rdf:RDF>"))
+    assert photo_keywords(picture).words == ("ours",)
+    assert write_sidecar(picture, remove=["ours"]).removed == ("ours",)
+    assert photo_keywords(picture) == Keywords()
+
+
 words = st.sampled_from(["tiger", "sea", "theirs", "a|b", "c/d"])
 steps = st.lists(
     st.tuples(st.sampled_from(["add", "machine", "remove", "region"]), words), min_size=1, max_size=8

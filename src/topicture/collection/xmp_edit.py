@@ -104,23 +104,18 @@ def append_item(tree: etree._ElementTree, name: str) -> etree._Element:
     return child(container, RDF + "li")
 
 
-def remove_value(tree: etree._ElementTree, name: str, text: str) -> bool:
-    """Remove a text from a property wherever it stands; False where it does not."""
-    found = False
+def remove_value(tree: etree._ElementTree, name: str, text: str) -> None:
+    """Remove a text from a property wherever it stands, in whichever form."""
     for description in descriptions(tree):
         if name in description.attrib and _normal(description.attrib[name].strip()) == text:
             del description.attrib[name]
-            found = True
         for element in list(description.iterchildren(name)):
             if len(element) == 0 and _normal(item_text(element)) == text:
                 _remove(element)
-                found = True
     for container in list(containers(tree, name)):
         for item in list_items(container):
             if _normal(item_text(item)) == text:
                 drop_item(item)
-                found = True
-    return found
 
 
 def drop_item(item: etree._Element) -> None:
