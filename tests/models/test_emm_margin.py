@@ -140,3 +140,17 @@ def test_tags_of_sampled_images_are_found():
         worst_own = np.where(truth, p, np.inf).min(axis=1)
         best_other = np.where(truth, -np.inf, p).max(axis=1)
         assert (worst_own > best_other).mean() > 0.9
+
+
+def test_captions_limit_the_words_of_regions(corpus):
+    model = emm_margin.EMMMargin(**FAST).fit(corpus)
+    own = corpus.captions.toarray() > 0
+    told, plain = model.label_regions(corpus, use_captions=True), model.label_regions(corpus)
+    for d, (rows, free) in enumerate(zip(told, plain, strict=True)):
+        np.testing.assert_allclose(rows.sum(axis=1), 1)
+        if own[d].any():
+            assert (rows[:, ~own[d]] == 0).all()
+            # The order among the image's own words is that of the regions without captions.
+            np.testing.assert_array_equal(rows[:, own[d]].argmax(axis=1), free[:, own[d]].argmax(axis=1))
+        else:
+            np.testing.assert_array_equal(rows, free)
