@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -109,7 +109,9 @@ def save_problem(path: Path, problem: Problem) -> None:
     """One compressed .npz with narrow types: counts as small integers, features as float16 (they are standardised)."""
     corpus = problem.corpus
     assert corpus.regions is not None
-    arrays = {
+    assert corpus.region_offsets is not None
+    assert corpus.region_words is not None
+    arrays: dict[str, Any] = {
         "image_ids": corpus.image_ids,
         "vocabulary": np.array(corpus.vocabulary.words),
         "region_offsets": corpus.region_offsets,

@@ -1,7 +1,7 @@
 """The report on Yang et al. 2010 as a page with figures, from what `yang2010_report` measured."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -343,7 +343,7 @@ def _top_5(seen: Evidence, data: str, model: str, points: Sequence[tuple[int, fl
 
 
 def _draw(
-    groups: dict[str, tuple[Sequence[float], dict[str, np.ndarray]]],
+    groups: Mapping[str, tuple[Sequence[float], Mapping[str, np.ndarray]]],
     x_label: str,
     y_label: str,
     path: Path,

@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from topicture.annotations.yang2010_data import PROBLEMS, load_problem, prepare
+from topicture.annotations.yang2010_data import PROBLEMS, Problem, load_problem, prepare
 from topicture.annotations.yang2010_page import write_figures, write_page
 from topicture.annotations.yang2010_run import COMPARED, Job, Settings, plan, run_jobs
 from topicture.errors import TopictureError
@@ -39,19 +39,7 @@ def gather(
 ) -> None:
     """Do the jobs that `evidence` lacks; it is written to the file `found` after each."""
     problems = {name: load_problem(path) for name, path in files.items()}
-    evidence["problems"] = {
-        name: {
-            "images": len(corpus),
-            "words": corpus.n_words,
-            "words_per_image": float((corpus.captions > 0).sum() / len(corpus)),
-            "regions": int(corpus.n_regions.sum()),
-            "visual_words": corpus.n_visual_words,
-            "tokens_per_region": float(corpus.region_words.sum() / corpus.n_regions.sum()),
-            "features": corpus.n_features,
-            "known_regions": None if labels is None else int((labels >= 0).sum()),
-        }
-        for name, (corpus, labels) in problems.items()
-    }
+    evidence["problems"] = {name: _facts(problem) for name, problem in problems.items()}
     sizes = {name: problem.corpus.n_words for name, problem in problems.items()}
     jobs = plan(sizes, n_folds=1, variants=False) if quick else plan(sizes, sweeps=SWEEPS)
     evidence["n_jobs"] = len(jobs)
@@ -72,6 +60,21 @@ def gather(
     )
     if not finished:
         _say("stopped at the time limit; the same command goes on from here")
+
+
+def _facts(problem: Problem) -> dict[str, Any]:
+    corpus, labels = problem
+    assert corpus.region_words is not None
+    return {
+        "images": len(corpus),
+        "words": corpus.n_words,
+        "words_per_image": float((corpus.captions > 0).sum() / len(corpus)),
+        "regions": int(corpus.n_regions.sum()),
+        "visual_words": corpus.n_visual_words,
+        "tokens_per_region": float(corpus.region_words.sum() / corpus.n_regions.sum()),
+        "features": corpus.n_features,
+        "known_regions": None if labels is None else int((labels >= 0).sum()),
+    }
 
 
 def main(arguments: Iterable[str] | None = None) -> None:

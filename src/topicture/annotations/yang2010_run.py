@@ -150,6 +150,8 @@ def _region_scores(annotator: Any, part: Part, captioned: bool) -> Iterator[np.n
 def _true_words(problem: Problem, part: Part) -> np.ndarray:
     """True words of the hidden images' regions as ids of the part's vocabulary, -1 where it lacks the word."""
     corpus, vocabulary = problem.corpus, part.tagged.vocabulary
+    assert corpus.region_offsets is not None
+    assert problem.region_labels is not None
     ids = np.array(
         [vocabulary.index(word) if word in vocabulary else -1 for word in corpus.vocabulary] + [-1]
     )
