@@ -81,6 +81,13 @@ def test_cells_are_told_as_they_come(parts):
     assert cell["chosen"]["NLSA"]["Z"] == 3
 
 
+def test_more_neighbours_reach_more_words_and_sharpness_is_measured(parts):
+    few, many = liu2005.measure_reach(parts[0], 3, "descriptor", (1, 20))["reach"]
+    assert few["reached"] < many["reached"] <= 1
+    assert few["from_frequencies"] > many["from_frequencies"] > 0
+    assert min(few["from_map"], many["from_map"]) > 0
+
+
 def test_settings_reach_the_models(parts, table):
     setting = liu2005.Setting(nlsa={"centre": True}, iwe={"n_dims": 1, "n_init": 1})
     other = liu2005.run(parts[:1], setting, components=(2,))

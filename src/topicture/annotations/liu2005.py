@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from topicture.annotations.metrics import ThresholdSweep, normalised_score_of_lists, threshold_sweep
 from topicture.annotations.protocols import Part, with_training_words
@@ -31,6 +32,7 @@ __all__ = [
     "Table",
     "assembled",
     "measure_baselines",
+    "measure_reach",
     "measure_spaces",
     "merged",
     "run",
@@ -157,6 +159,37 @@ def measure_spaces(part: Part, n_components: int, setting: Setting = PRINTED, *,
             "NLSA+IWE": {"n_dims": iwe.plan_.n_dims, **iwe.plan_.ridge._asdict()},
         },
     }
+
+
+def measure_reach(
+    part: Part, n_components: int, view: str, neighbours: Sequence[int], *, seed: int = 0
+) -> Cell:
+    """Why the number of neighbours decides what IWE adds to NLSA; P is NLSA's answer, Q that of a map of 2 dimensions.
+
+    For each number: the share of the true words with P > 0, which bounds NLSA's score, and the mean divergences of P
+    from Q and from the word frequencies, which tell how much of P the map has a place for.
+    """
+    part = with_training_words(part)
+    questions, truth = part.hidden.without_captions(), part.hidden.captions.toarray() > 0
+    base = NLSA(n_components, view=view, word_weight="auto", centre=True, seed=seed)
+    rows = []
+    for Z in neighbours:
+        iwe = IWE(clone(base).set_params(n_neighbours=Z), n_init=1, seed=seed).fit(part.tagged)
+        P, frequencies = iwe.base_.annotate(questions), np.exp(iwe.log_q_)
+        rows.append(
+            {
+                "Z": Z,
+                "reached": float((P > 0)[truth].mean()),
+                "from_map": float(_divergence(P, iwe.annotate(questions)).mean()),
+                "from_frequencies": float(_divergence(P, frequencies).mean()),
+            }
+        )
+    return {"scores": {}, "reach": rows}
+
+
+def _divergence(P: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """KL(P || Q) of every row, in nats, (D,)."""
+    return np.where(P > 0, P * (np.log(np.where(P > 0, P, 1.0)) - np.log(Q)), 0.0).sum(axis=1)
 
 
 def _sweep(model: Annotator, part: Part) -> ThresholdSweep:
