@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from topicture.annotations import yang2010_run as run
+from topicture.annotations.yang2010_claims import claims
 from topicture.annotations.yang2010_data import Problem, load_problem, save_problem
-from topicture.annotations.yang2010_page import claims, write_figures, write_page
+from topicture.annotations.yang2010_page import write_figures, write_page
 from topicture.annotations.yang2010_report import main
+from topicture.annotations.yang2010_settings import Tried, ranked
 from topicture.corpus import Corpus
 
 N_WORDS = 6
@@ -164,3 +166,27 @@ def test_missing_data_is_one_line(tmp_path):
         main(["--out", str(tmp_path), "--data", str(tmp_path / "nowhere")])
     assert "\n" not in str(stop.value)
     assert "nowhere" in str(stop.value)
+
+
+# --- Settings ----------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_ranked_by_their_mean_ratio_to_word_frequency():
+    rows = [
+        Tried("x", "empirical", {}, 0, 0.2),
+        Tried("y", "empirical", {}, 0, 0.4),
+        Tried("x", "dba", {"eta": 1.0}, 0, 0.4),  # 2 and 1
+        Tried("y", "dba", {"eta": 1.0}, 0, 0.4),
+        Tried("x", "dba", {"eta": 2.0}, 0, 0.3),  # 1.5 and 1.75, though its sum is smaller
+        Tried("y", "dba", {"eta": 2.0}, 0, 0.7),
+        Tried("x", "dba", {"eta": 3.0}, 0, 0.9),  # never tried on y
+    ]
+    found = ranked(rows)
+    assert [params["eta"] for _, params, _, _ in found] == [2.0, 1.0]
+    assert found[0][3] == pytest.approx(1.625)
+
+
+def test_the_page_shows_how_settings_were_chosen(tmp_path):
+    rows = [Tried("x", "empirical", {}, 0, 0.2), Tried("x", "dba", {"eta": 1.0}, 0, 0.4)]
+    (tmp_path / "yang2010-settings.json").write_text(json.dumps(rows))
+    assert "| dba | eta=1.0 | 0.400 | 2.00 |" in write_page(evidence(), tmp_path).read_text(encoding="utf-8")

@@ -371,3 +371,21 @@ def test_log_prior_of_theta_matches_the_dirichlet_multinomial():
         part = float(_theta_part(emm.THETA["jensen"], jnp.ones(C), jnp.asarray([4.0, 0, 0]), 4.0))
     exact = gammaln(C) - gammaln(C + 4) + gammaln(5)
     assert part <= exact < 0
+
+
+@pytest.mark.parametrize("estimator", [dba.DBA, emm.EMM])
+def test_a_large_label_weight_keeps_regions_to_their_images_tags(estimator):
+    corpus = make_corpus(4)
+    settings = {"label": "printed", "n_sweeps_use": 20, "max_iter": 3}
+    shares = []
+    for weight in (1.0, 1000.0):
+        found = estimator(label_weight=weight, **settings).fit(corpus).label_regions(corpus, use_captions=True)
+        own = [rows[:, tags > 0].sum() for rows, tags in zip(found, corpus.captions.toarray(), strict=True)]
+        shares.append(sum(own) / int(corpus.n_regions[:-1].sum()))  # the last image has no tags
+    assert shares[0] < 0.99
+    assert shares[1] == pytest.approx(1)
+
+
+def test_label_weight_must_be_positive():
+    with pytest.raises(TopictureError, match="label_weight"):
+        emm.EMM(label_weight=0.0).fit(make_corpus(0))

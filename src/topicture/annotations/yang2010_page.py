@@ -1,199 +1,27 @@
 """The report on Yang et al. 2010 as a page with figures, from what `yang2010_report` measured."""
 
-import math
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from topicture.annotations.figure_style import legend, line_looks, panels, save_figure
+from topicture.annotations.yang2010_claims import (
+    CLASSIFIERS,
+    TOP,
+    Evidence,
+    claims,
+    read_evidence,
+    standard_error,
+    with_error,
+)
 from topicture.annotations.yang2010_run import COMPARED, KS, REGION_KS, VARIANTS
+from topicture.annotations.yang2010_settings import Tried, ranked
 from topicture.annotations.yang2010_text import EQUATIONS, HEAD, REASONS, TITLES
 
-__all__ = ["claims", "write_figures", "write_page"]
-
-CLASSIFIERS = ("emm-margin", "emm-ml", "dba")
-TOP = 4  # position of k = 5
-
-
-# --- Numbers ----------------------------------------------------------------------------------------------------
-
-
-class Evidence(NamedTuple):
-    """What was measured, by problem, model, number of tags, share of the training images and fold."""
-
-    problems: dict[str, Any]
-    found: dict[tuple[str, str, int, float], dict[int, dict[str, Any]]]
-
-    def folds(
-        self, data: str, model: str, measure: str, point: tuple[int, float] | None = None
-    ) -> np.ndarray:
-        """Curves of the measure, (folds, points of the curve), in the order of the folds."""
-        by_fold = self.found.get((data, model, *(point or (self.problems[data]["words"], 1.0))), {})
-        return np.array([by_fold[fold][measure] for fold in sorted(by_fold) if measure in by_fold[fold]])
-
-    def difference(self, data: str, a: str, b: str, measure: str, index: int) -> np.ndarray:
-        """a - b at one point of the measure, one value for every fold that both have."""
-        point = (self.problems[data]["words"], 1.0)
-        ours, theirs = (self.found.get((data, model, *point), {}) for model in (a, b))
-        shared = sorted(set(ours) & set(theirs))
-        return np.array([ours[f][measure][index] - theirs[f][measure][index] for f in shared])
-
-    def points(self, data: str, axis: str) -> list[tuple[int, float]]:
-        """(tags, share) of the curve over "tags" or "images", smallest first."""
-        V = self.problems[data]["words"]
-        known = {(n, s) for d, _, n, s in self.found if d == data}
-        return sorted(p for p in known if (p[1] == 1.0 if axis == "tags" else p[0] == V))
-
-    @property
-    def swept(self) -> list[str]:
-        return [d for d in self.problems if len(self.points(d, "tags")) > 1]
-
-    @property
-    def with_truth(self) -> list[str]:
-        return [d for d, facts in self.problems.items() if facts["known_regions"] is not None]
-
-
-def _evidence(evidence: dict[str, Any]) -> Evidence:
-    found: dict[tuple[str, str, int, float], dict[int, dict[str, Any]]] = {}
-    for key, result in evidence["found"].items():
-        data, model, fold, n_words, share = key.split("|")
-        found.setdefault((data, model, int(n_words), float(share)), {})[int(fold)] = result
-    return Evidence(evidence["problems"], found)
-
-
-def _mean(values: np.ndarray, index: int = TOP) -> float:
-    return float(values[:, index].mean()) if len(values) else math.nan
-
-
-def _error(values: np.ndarray) -> np.ndarray:
-    """Standard error over folds (axis 0); NaN for fewer than two."""
-    n = len(values)
-    return values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(values.shape[1:], math.nan)
-
-
-def _with_error(values: np.ndarray, signed: bool = False) -> str:
-    """mean ± standard error of one value a fold."""
-    if len(values) == 0:
-        return "not measured"
-    mean = f"{values.mean():{'+' if signed else ''}.3f}"
-    return mean if len(values) < 2 else f"{mean} ± {float(_error(values)):.3f}"
-
-
-# --- Claims -----------------------------------------------------------------------------------------------------
-
-
-def claims(evidence: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The paper's findings, what was found here, and whether that agrees."""
-    seen = _evidence(evidence)
-    sets, truth = list(seen.problems), seen.with_truth
-    return [
-        _order(seen, "Top-5 of images: EMM_d above EMM_m", sets, [("emm-margin", "emm-ml")]),
-        _order(seen, "Top-5 of images: EMM_m above DBA", sets, [("emm-ml", "dba")]),
-        _order(
-            seen,
-            "Top-5 of images: the classifiers above Corr-LDA",
-            sets,
-            [(model, "corr-lda") for model in CLASSIFIERS],
-        ),
-        _best_at_every_k(seen, sets),
-        _stable(seen, "tags", "With more tags DBA falls off while EMM_d is stable"),
-        _stable(seen, "images", "With fewer training images DBA falls off while EMM_d is stable"),
-        _order(
-            seen,
-            "Regions of captioned images: EMM_d best (top 1)",
-            truth,
-            [("emm-margin", model) for model in ("emm-ml", "dba", "corr-lda")],
-            "regions_captioned",
-            0,
-        ),
-        _order(
-            seen,
-            "Regions of images without captions: EMM_d best at the head (top 1)",
-            truth,
-            [("emm-margin", model) for model in ("emm-ml", "dba", "corr-lda")],
-            "regions",
-            0,
-        ),
-        _zeros(seen, sets),
-    ]
-
-
-def _order(
-    seen: Evidence,
-    claim: str,
-    sets: Sequence[str],
-    pairs: Sequence[tuple[str, str]],
-    measure: str = "f1",
-    index: int = TOP,
-) -> tuple[str, str, str]:
-    """Whether the first of every pair is above the second, judged by paired differences over the folds."""
-    lines, held = [], []
-    for a, b in pairs:
-        gaps = {data: seen.difference(data, a, b, measure, index) for data in sets}
-        lines.append(
-            f"{a} - {b}: "
-            + ", ".join(f"{data} {_with_error(values, signed=True)}" for data, values in gaps.items())
-        )
-        held += [bool(values.mean() > 0) and _clear(values) for values in gaps.values() if len(values)]
-    return claim, "; ".join(lines), _verdict(held)
-
-
-def _clear(values: np.ndarray) -> bool:
-    """Whether the mean is more than two standard errors from 0 (with one fold: any difference)."""
-    return len(values) < 2 or bool(abs(values.mean()) > 2 * float(_error(values)))
-
-
-def _best_at_every_k(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str]:
-    lines, held = [], []
-    for data in sets:
-        curves = {model: seen.folds(data, model, "f1") for model in COMPARED}
-        if any(len(curve) == 0 for curve in curves.values()):
-            continue
-        means = {model: curve.mean(axis=0) for model, curve in curves.items()}
-        best = [max(means, key=lambda model: means[model][i]) == "emm-margin" for i in range(len(KS))]
-        lines.append(f"{data}: at {sum(best)} of {len(KS)} k")
-        held.append(all(best))
-    return "EMM_d is best for every k up to 40", "; ".join(lines), _verdict(held)
-
-
-def _stable(seen: Evidence, axis: str, claim: str) -> tuple[str, str, str]:
-    """Compared by what is left of the top-5 accuracy at the hard end of the curve."""
-    lines, held = [], []
-    for data in seen.swept:
-        points = seen.points(data, axis)
-        easy, hard = (points[0], points[-1]) if axis == "tags" else (points[-1], points[0])
-        kept = {}
-        for model in ("emm-margin", "dba"):
-            ends = [_mean(seen.folds(data, model, "f1", point)) for point in (easy, hard)]
-            kept[model] = ends[1] / ends[0] if ends[0] > 0 else math.nan
-        ends_in_words = f"{easy[0]} to {hard[0]} tags" if axis == "tags" else f"{hard[1]:.0%} of the images"
-        lines.append(
-            f"{data}, {ends_in_words}: {kept['dba']:.0%} of its accuracy left to dba, "
-            f"{kept['emm-margin']:.0%} to emm-margin"
-        )
-        held.append(kept["emm-margin"] > kept["dba"] + 0.05)
-    return claim, "; ".join(lines), _verdict(held)
-
-
-def _zeros(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str]:
-    shares = []
-    for data in sets:
-        results = seen.found.get((data, "emm-ml", seen.problems[data]["words"], 1.0), {})
-        shares += [result["zeros"] for result in results.values()]
-    text = f"{np.mean(shares):.2%} of emm-ml's scores are exactly 0" if shares else "not measured"
-    return (
-        "The exponential prior gives exact zeros",
-        text + " (underflow apart, none can be: the estimate is proportional to a softmax)",
-        _verdict([float(np.mean(shares)) > 0.5] if shares else []),
-    )
-
-
-def _verdict(held: Sequence[bool]) -> str:
-    if not held:
-        return "not measured"
-    return "holds" if all(held) else "holds partly" if any(held) else "does not hold"
+__all__ = ["write_figures", "write_page"]
 
 
 # --- Page -------------------------------------------------------------------------------------------------------
@@ -201,7 +29,7 @@ def _verdict(held: Sequence[bool]) -> str:
 
 def write_page(evidence: dict[str, Any], folder: Path) -> Path:
     """Write yang2010.md."""
-    seen = _evidence(evidence)
+    seen = read_evidence(evidence)
     done = f"{len(evidence['found'])} of {evidence.get('n_jobs', 0)} fits"
     parts = [
         "# Hybrid generative/discriminative annotation (Yang, Bian and Zha, AISTATS 2010): our figures",
@@ -251,6 +79,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "![Top-k accuracy of regions](yang2010-regions.png)",
         "## What the corrections and the settings change",
         _variant_table(seen),
+        _settings_table(folder / "yang2010-settings.json"),
         EQUATIONS,
     ]
     path = folder / "yang2010.md"
@@ -264,7 +93,7 @@ def _image_table(seen: Evidence) -> str:
     for data in seen.problems:
         for model in COMPARED:
             curve = seen.folds(data, model, "f1")
-            cells = [_with_error(curve[:, k - 1]) if len(curve) else "not measured" for k in ks]
+            cells = [with_error(curve[:, k - 1]) if len(curve) else "not measured" for k in ks]
             lines.append((data, model, *cells))
     return _table(("Problem", "Model", *(f"k = {k}" for k in ks)), lines)
 
@@ -275,7 +104,7 @@ def _sweep_table(seen: Evidence, data: str, axis: str) -> str:
     lines = []
     for model in COMPARED:
         curves = [seen.folds(data, model, "f1", point) for point in points]
-        lines.append((model, *(_with_error(c[:, TOP]) if len(c) else "not measured" for c in curves)))
+        lines.append((model, *(with_error(c[:, TOP]) if len(c) else "not measured" for c in curves)))
     return f"Top 5, {data}:\n\n" + _table(("Model", *heading), lines)
 
 
@@ -286,7 +115,7 @@ def _region_table(seen: Evidence) -> str:
         for measure, told in (("regions_captioned", "yes"), ("regions", "no")):
             for model in COMPARED:
                 curve = seen.folds(data, model, measure)
-                cells = [_with_error(curve[:, k - 1]) if len(curve) else "not measured" for k in ks]
+                cells = [with_error(curve[:, k - 1]) if len(curve) else "not measured" for k in ks]
                 lines.append((data, told, model, *cells))
     return _table(("Problem", "Captioned", "Model", *(f"k = {k}" for k in ks)), lines)
 
@@ -296,9 +125,33 @@ def _variant_table(seen: Evidence) -> str:
     for model in (*CLASSIFIERS, *VARIANTS, "word frequency"):
         curves = [seen.folds(data, model, "f1") for data in seen.problems]
         if any(len(curve) for curve in curves):
-            cells = [_with_error(c[:, TOP]) if len(c) else "not measured" for c in curves]
+            cells = [with_error(c[:, TOP]) if len(c) else "not measured" for c in curves]
             rows.append((model, *cells))
     return _table(("Top 5", *seen.problems), rows)
+
+
+def _settings_table(path: Path) -> str:
+    """How the defaults were chosen, if that was measured."""
+    if not path.exists():
+        return ""
+    rows = ranked([Tried(*row) for row in json.loads(path.read_text(encoding="utf-8"))])
+    if not rows:
+        return ""
+    problems = list(rows[0][2])
+    lines = [
+        (
+            model,
+            ", ".join(f"{key}={value}" for key, value in params.items()),
+            *(f"{f1[problem]:.3f}" for problem in problems),
+            f"{ratio:.2f}",
+        )
+        for model, params, f1, ratio in rows
+    ]
+    return (
+        "## How the defaults were chosen\n\nTop-5 accuracy of hidden thirds of training images, by "
+        "`python -m topicture.annotations.yang2010_settings`; the last column is its mean ratio to word frequency, "
+        "which decides.\n\n" + _table(("Model", "Settings", *problems, "Ratio"), lines)
+    )
 
 
 def _table(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -311,7 +164,7 @@ def _table(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def write_figures(evidence: dict[str, Any], folder: Path) -> None:
     """Write the four figures beside the page."""
-    seen = _evidence(evidence)
+    seen = read_evidence(evidence)
     images = {
         TITLES[data]: (KS, {model: seen.folds(data, model, "f1") for model in COMPARED})
         for data in seen.problems
@@ -358,7 +211,7 @@ def _draw(
         every = max(1, len(x) // 8)
         for model, values in curves.items():
             if len(values):
-                bars = _error(values) if len(values) > 1 else None
+                bars = standard_error(values) if len(values) > 1 else None
                 panel.errorbar(
                     x,
                     values.mean(axis=0),
