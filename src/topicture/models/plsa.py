@@ -282,14 +282,21 @@ class PLSA(EMAnnotator):
     variant : "linked" (shared proportions, two vocabularies) or "concat" (one vocabulary)
     eps : pseudo-count of the topics' distributions
     power : exponent b of tempered EM, in (0, 1]; below 1 it guards against overfitting
-    fold_steps : EM steps that find the proportions of an image to annotate
+    fold_steps : EM steps that find the proportions of an image to annotate; "held-out" stops early, after the number
+        that suits the captions of a tenth of the tagged images best, while the model learns from the others
     max_iter, tol, n_init, seed : of the EM loop; the restart with the largest objective is kept
     precision : "float64" or "float32" for the E-step
+
+    Attributes
+    ----------
+    fold_steps_ : the number of steps
     """
 
     name = "plsa"
     needs = ("visual_words",)
     params_types = (Params,)
+
+    fold_steps_: int
 
     def __init__(
         self,
@@ -298,7 +305,7 @@ class PLSA(EMAnnotator):
         variant: str = "linked",
         eps: float = 0.5,
         power: float = 0.8,
-        fold_steps: int = 100,
+        fold_steps: int | str = 100,
         max_iter: int = 100,
         tol: float = 1e-5,
         n_init: int = 3,
@@ -320,7 +327,9 @@ class PLSA(EMAnnotator):
         """theta of every image by fold-in on its visual words, (D, K). Captions are not looked at."""
         self._check_usable(corpus)
         theta = np.zeros((len(corpus), self.n_topics))
-        for rows, values in self._map_images(fold_in(self.fold_steps, self.power), corpus.without_captions()):
+        for rows, values in self._map_images(
+            fold_in(self.fold_steps_, self.power), corpus.without_captions()
+        ):
             theta[rows] = values
         return theta
 
@@ -331,7 +340,16 @@ class PLSA(EMAnnotator):
             raise TopictureError(f"{self.name}: variant must be linked or concat, not {self.variant!r}")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        super()._fit(tagged_part(corpus, self.name), callback)
+        corpus = tagged_part(corpus, self.name)
+        self.fold_steps_ = self._settled_fold_steps(corpus)
+        super()._fit(corpus, callback)
+
+    def _settled_fold_steps(self, tagged: Corpus) -> int:
+        if self.fold_steps != "held-out":
+            return int(self.fold_steps)
+        from topicture.models.plsa_early_stop import steps_on_held_out  # which is about this class
+
+        return steps_on_held_out(self, tagged)
 
     def _model(self) -> em.Model:
         return model(Settings(self.variant, power=self.power))
@@ -349,7 +367,15 @@ class PLSA(EMAnnotator):
         return em.tables(self._model(), self.params_), self.params_.p_z, self.params_.phiW
 
     def _annotate_image(self) -> Callable[[Any, Image], Any]:
-        return annotate(self.fold_steps, self.power)
+        return annotate(self.fold_steps_, self.power)
+
+    def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays, facts = super()._state()
+        return arrays, {**facts, "fold_steps": self.fold_steps_}
+
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        super()._restore(arrays, facts)
+        self.fold_steps_ = int(facts["fold_steps"])
 
 
 def tagged_part(corpus: Corpus, name: str) -> Corpus:
@@ -365,5 +391,6 @@ def check_params(estimator: Any) -> None:
         raise TopictureError(f"{estimator.name}: eps must not be negative, not {estimator.eps!r}")
     if not 0 < estimator.power <= 1:
         raise TopictureError(f"{estimator.name}: power must lie in (0, 1], not {estimator.power!r}")
-    if not (isinstance(estimator.fold_steps, int | np.integer) and estimator.fold_steps >= 1):
-        raise TopictureError(f"{estimator.name}: fold_steps must be a positive whole number")
+    steps = estimator.fold_steps
+    if steps != "held-out" and not (isinstance(steps, int | np.integer) and steps >= 1):
+        raise TopictureError(f"{estimator.name}: fold_steps must be a positive whole number or 'held-out'")

@@ -42,7 +42,7 @@ class PLSAWords(PLSA):
     n_topics : number of topics K
     eps : pseudo-count of the topics' distributions
     power : exponent b of tempered EM, in (0, 1]; below 1 it guards against overfitting
-    fold_steps : EM steps that find the proportions of an image to annotate
+    fold_steps : EM steps that find the proportions of an image to annotate, or "held-out": see PLSA
     max_iter, tol, n_init, seed : of the EM loops; the restart with the largest objective of stage 1 is kept
     precision : "float64" or "float32" for the E-step
 
@@ -60,7 +60,7 @@ class PLSAWords(PLSA):
         *,
         eps: float = 0.5,
         power: float = 0.8,
-        fold_steps: int = 100,
+        fold_steps: int | str = 100,
         max_iter: int = 100,
         tol: float = 1e-5,
         n_init: int = 3,
@@ -81,6 +81,7 @@ class PLSAWords(PLSA):
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         corpus = plsa.tagged_part(corpus, self.name)
+        self.fold_steps_ = self._settled_fold_steps(corpus)
         seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
         captions = self._batches(corpus)
         words, tried = em.fit_restarts(
