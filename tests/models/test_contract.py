@@ -32,6 +32,7 @@ SETTINGS: dict[str, dict] = {
     "dba": {"n_sweeps_use": 20, "max_iter": 15},
     "emm-ml": {"n_sweeps_use": 20, "max_iter": 15},
     "emm-margin": {"n_sweeps_use": 20, "max_iter": 5},
+    "network": {"n_hidden": 8, "n_networks": 2, "n_updates": 30},
 }
 
 MODELS = tp.model_names()

@@ -29,6 +29,12 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "dba": ("dba", "DBA", {}),
     "emm-ml": ("emm", "EMM", {}),
     "emm-margin": ("emm_margin", "EMMMargin", {}),
+    "naive-bayes": ("naive_bayes", "NaiveBayes", {}),
+    "knn": ("knn", "KNN", {}),
+    "tagprop": ("tagprop", "TagProp", {}),
+    "logistic": ("logistic", "Logistic", {}),
+    "label-spreading": ("label_spreading", "LabelSpreading", {}),
+    "network": ("network", "Network", {}),
 }
 
 

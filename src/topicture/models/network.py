@@ -1,0 +1,228 @@
+r"""Small neural networks that learn p(w | image), and teach one another on the untagged images.
+
+    h = [x' A + a]_+,   p(w | x) = softmax(h' B + b),   maximise sum over images of sum_w y_w ln p(w | x)
+
+Visual words are dropped at random while it learns: an image must be known by any half of its regions. Hidden units are
+dropped too. Several networks from different starts answer together, by the mean of their ln p.
+
+Self-teaching, where there are untagged images: networks learned from the tagged images annotate the untagged ones, and
+new networks learn from both, the answers standing for captions of `teach` words. What the first ones knew about
+images is so carried to the visual words that only untagged images have.
+
+Symbol -> code, shape:  A, a -> hidden L H, H | B, b -> words H V, V | y -> targets D V
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import softmax
+
+from topicture.corpus import Corpus
+from topicture.models.neighbours import blocks
+from topicture.models.one_view import OneView
+
+__all__ = ["Net", "Network", "Plan", "log_answers", "train"]
+
+# Rows are scaled to this mean square length, so that one learning rate suits all views: that of ten regions.
+_SQUARE_LENGTH = 8.0
+_BATCH = 128
+_RATE = 2e-3
+# Adam's decay rates of the mean and the square of the gradient.
+_DECAYS = (0.9, 0.999)
+# More untagged images than this teach nothing new to networks of this size.
+_MOST_TAUGHT = 20_000
+
+
+class Net(NamedTuple):
+    """Weights of one network, float32."""
+
+    hidden: np.ndarray  # (L, H)
+    hidden_offset: np.ndarray  # (H,)
+    words: np.ndarray  # (H, V)
+    words_offset: np.ndarray  # (V,)
+
+
+class Plan(NamedTuple):
+    """How a network learns."""
+
+    n_hidden: int
+    drop: float  # share of the inputs
+    n_updates: int
+
+
+# --- Learn --------------------------------------------------------------------------------------------------------
+
+
+def train(rows: Any, targets: Any, p_w: np.ndarray, plan: Plan, rng: np.random.Generator) -> Net:
+    """A network for rows (N, L) and weights of words (N, V), sparse or dense both, by Adam with a cosine schedule."""
+    rows = rows.astype(np.float32)
+    net = _start(rows.shape[1], p_w, plan.n_hidden, rng)
+    means, squares = ([np.zeros_like(part) for part in net] for _ in range(2))
+    batches = _batches(rows.shape[0], rng)
+    for step in range(1, plan.n_updates + 1):
+        chosen = next(batches)
+        x = _without_some(rows[chosen], plan.drop, rng)
+        gradient = _gradient(net, x, _dense(targets[chosen]), rng)
+        rate = _RATE * (1 + np.cos(np.pi * (step - 1) / plan.n_updates)) / 2
+        corrections = [1 - decay**step for decay in _DECAYS]
+        for part, g, mean, square in zip(net, gradient, means, squares, strict=True):
+            mean += (1 - _DECAYS[0]) * (g - mean)
+            square += (1 - _DECAYS[1]) * (g * g - square)
+            part -= rate * (mean / corrections[0]) / (np.sqrt(square / corrections[1]) + 1e-7)
+    return net
+
+
+def _start(n_inputs: int, p_w: np.ndarray, n_hidden: int, rng: np.random.Generator) -> Net:
+    """Random weights that give every image nearly the word frequencies."""
+    hidden = rng.standard_normal((n_inputs, n_hidden), np.float32) * np.float32(np.sqrt(0.5 / _SQUARE_LENGTH))
+    words = rng.standard_normal((n_hidden, len(p_w)), np.float32) * np.float32(0.3 / np.sqrt(n_hidden))
+    return Net(hidden, np.zeros(n_hidden, np.float32), words, np.log(p_w).astype(np.float32))
+
+
+def _batches(n: int, rng: np.random.Generator):
+    """Rows of one batch after the other, every row once a round."""
+    while True:
+        order = rng.permutation(n)
+        for start in range(0, n, _BATCH):
+            yield order[start : start + _BATCH]
+
+
+def _without_some(x: Any, drop: float, rng: np.random.Generator) -> Any:
+    """Inputs with a share dropped and the others enlarged; sparse ones stay sparse, which makes a step twice as fast."""
+    if not sparse.issparse(x):
+        return x * _kept(x.shape, drop, rng)
+    return sparse.csr_array((x.data * _kept(x.data.shape, drop, rng), x.indices, x.indptr), shape=x.shape)
+
+
+def _gradient(net: Net, x: Any, y: np.ndarray, rng: np.random.Generator) -> Net:
+    """Of the mean over a batch of -sum_w y_w ln p(w | x), with half of the hidden units dropped."""
+    z = x @ net.hidden + net.hidden_offset
+    open_ = np.where(z > 0, _kept(z.shape, 0.5, rng), np.float32(0))
+    h = z * open_
+    p = softmax(h @ net.words + net.words_offset, axis=1)
+    to_words = (y.sum(axis=1, keepdims=True) * p - y) / np.float32(len(y))
+    to_hidden = (to_words @ net.words.T) * open_
+    return Net(x.T @ to_hidden, to_hidden.sum(axis=0), h.T @ to_words, to_words.sum(axis=0))
+
+
+def _kept(shape: tuple[int, ...], drop: float, rng: np.random.Generator) -> np.ndarray:
+    """0 with probability `drop`, else 1/(1 - drop)."""
+    return (rng.random(shape, np.float32) >= drop) * np.float32(1 / (1 - drop))
+
+
+def _dense(part: Any) -> np.ndarray:
+    return np.asarray(part.toarray() if sparse.issparse(part) else part, np.float32)
+
+
+# --- Use ----------------------------------------------------------------------------------------------------------
+
+
+def log_answers(nets: list[Net], rows: Any) -> np.ndarray:
+    """Mean over the networks of ln p(w | x), (D, V) float64; not normalised again."""
+    answers = np.zeros((rows.shape[0], nets[0].words.shape[1]))
+    exact = [Net(*(part.astype(np.float64) for part in net)) for net in nets]
+    for block in blocks(rows.shape[0], 8 * (rows.shape[1] + 2 * answers.shape[1])):
+        x = rows[block].toarray() if sparse.issparse(rows) else rows[block]
+        for net in exact:
+            h = np.maximum(x @ net.hidden + net.hidden_offset, 0)
+            p = softmax(h @ net.words + net.words_offset, axis=1)
+            answers[block] += np.log(np.maximum(p, 1e-12)) / len(nets)
+    return answers
+
+
+# --- Estimator: no mathematics ------------------------------------------------------------------------------------
+
+
+class Network(OneView):
+    """Neural networks with one hidden layer on visual words or descriptors; untagged images teach where there are any.
+
+    Parameters
+    ----------
+    n_hidden : hidden units H
+    n_networks : networks that answer together
+    drop : share of the inputs that is dropped while learning
+    teach : words that the answer for an untagged image stands for; 0 leaves untagged images out
+    n_updates : steps of the optimiser, each on 128 images; half as many more where untagged images teach
+    view : "descriptor" or "visual_words"
+    background : share of the word frequencies in the answer
+    seed : of starts, batches and dropping
+    """
+
+    name = "network"
+
+    def __init__(
+        self,
+        n_hidden: int = 200,
+        *,
+        n_networks: int = 3,
+        drop: float = 0.4,
+        teach: float = 3.0,
+        n_updates: int = 900,
+        view: str = "descriptor",
+        background: float = 0.01,
+        seed: int = 0,
+    ):
+        self.n_hidden = n_hidden
+        self.n_networks = n_networks
+        self.drop = drop
+        self.teach = teach
+        self.n_updates = n_updates
+        self.view = view
+        self.background = background
+        self.seed = seed
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_positive("n_hidden", "n_networks", "n_updates")
+
+    def _learn(self, corpus: Corpus) -> str:
+        rng = np.random.default_rng(self.seed)
+        rows = getattr(corpus, self.view)
+        self.centre_, self.scale_ = _scale(rows[corpus.tagged])
+        rows, tagged = self._rows(corpus), np.flatnonzero(corpus.tagged)
+        captions = sparse.csr_array(corpus.captions)[tagged]
+        plan = Plan(self.n_hidden, self.drop, self.n_updates)
+        self.nets_ = self._trained(rows[tagged], captions, plan, rng)
+        untagged = np.flatnonzero(~corpus.tagged)
+        if len(untagged) == 0 or self.teach == 0:
+            return f"{self.n_networks} networks of {self.n_updates} updates"
+        if len(untagged) > _MOST_TAUGHT:
+            untagged = np.sort(rng.choice(untagged, _MOST_TAUGHT, replace=False))
+        answers = softmax(log_answers(self.nets_, rows[untagged]), axis=1).astype(np.float32)
+        targets = np.vstack([captions.toarray().astype(np.float32), np.float32(self.teach) * answers])
+        plan = Plan(self.n_hidden, self.drop, 3 * self.n_updates // 2)
+        self.nets_ = self._trained(rows[np.concatenate([tagged, untagged])], targets, plan, rng)
+        return f"{self.n_networks} networks of {plan.n_updates} updates, taught on {len(untagged)} untagged images"
+
+    def _trained(self, rows: Any, targets: Any, plan: Plan, rng: np.random.Generator) -> list[Net]:
+        return [train(rows, targets, self.p_w_, plan, own) for own in rng.spawn(self.n_networks)]
+
+    def _rows(self, corpus: Corpus) -> Any:
+        rows = getattr(corpus, self.view)
+        # Presence says more than counts: the root damps repetition.
+        return rows.sqrt() * self.scale_ if sparse.issparse(rows) else (rows - self.centre_) * self.scale_
+
+    def _scores(self, corpus: Corpus) -> np.ndarray:
+        return softmax(log_answers(self.nets_, self._rows(corpus)), axis=1)
+
+    def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays = {
+            f"net.{name}": np.stack(parts) for name, *parts in zip(Net._fields, *self.nets_, strict=True)
+        }
+        return {**arrays, "centre": self.centre_}, {"scale": self.scale_}
+
+    def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        stacked = [arrays[f"net.{name}"] for name in Net._fields]
+        self.nets_ = [Net(*parts) for parts in zip(*stacked, strict=True)]
+        self.centre_, self.scale_ = arrays["centre"], float(facts["scale"])
+
+
+def _scale(rows: Any) -> tuple[np.ndarray, float]:
+    """Centre (L,) of dense rows, 0 for counts, and the factor that gives the rows their mean square length."""
+    if sparse.issparse(rows):
+        centre, square = np.zeros(rows.shape[1]), rows.sum() / rows.shape[0]
+    else:
+        centre = rows.mean(axis=0)
+        square = np.sum((rows - centre) ** 2) / len(rows)
+    return centre, float(np.sqrt(_SQUARE_LENGTH / square)) if square > 0 else 1.0
