@@ -2,7 +2,7 @@
 
 Each candidate learns from the whole collection with one fold of the captions hidden after the other, exactly as it will
 be used, and is judged on the hidden ones. Its held-out word distributions are kept: they also calibrate the
-probabilities (`presence`), so the choice costs no extra fit.
+probabilities (`presence`).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
 from topicture.models.registry import annotator_class, make_annotator
 
-__all__ = ["HeldOut", "Trial", "candidates", "choose_model", "held_out", "settings_for"]
+__all__ = ["HeldOut", "Trial", "candidates", "choose_model", "held_out", "settings_for", "settled"]
 
 MEASURE = "mean_average_precision"
 N_FOLDS = 3
@@ -95,6 +95,19 @@ def choose_model(
         tried.append((_judge(name, corpus, outcome), outcome))
     tried.sort(key=lambda pair: -pair[0].mean)
     return [trial for trial, _ in tried], tried[0][1]
+
+
+def settled(annotator: Annotator) -> dict[str, Any]:
+    """What a fitted annotator chose for the parameters that were left to it ("auto").
+
+    Scores of annotators that chose differently do not mean the same: the folds that calibrate the probabilities must
+    be scored with the choices of the annotator that is used in the end.
+    """
+    return {
+        name: getattr(annotator, f"{name}_")
+        for name, value in annotator.get_params(deep=False).items()
+        if isinstance(value, str) and value == "auto" and hasattr(annotator, f"{name}_")
+    }
 
 
 def held_out(

@@ -12,8 +12,10 @@ from topicture.app.cli_common import (
     find,
     finish,
     print_json,
+    short_path,
     tell_lines,
 )
+from topicture.collection.words import printable
 
 __all__ = ["register"]
 
@@ -55,7 +57,7 @@ def init(
     if as_json:
         print_json({"catalog": library.folder, "scan": result})
     elif not quiet:
-        print(f"Catalog: {library.folder}")
+        print(f"Catalog: {printable(short_path(library.folder))}")
         print_scan(result)
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)

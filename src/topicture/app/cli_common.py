@@ -23,6 +23,7 @@ __all__ = [
     "find",
     "finish",
     "print_json",
+    "short_path",
     "tell_lines",
 ]
 
@@ -49,6 +50,12 @@ WORKERS = os.cpu_count() or 1
 def find(catalog: Path | None) -> Library:
     """The collection that a command is about."""
     return Library.find(catalog=catalog)
+
+
+def short_path(path: Path) -> str:
+    """A path as one would type it from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def as_plain(value: Any) -> Any:

@@ -12,7 +12,9 @@ from topicture.annotations.auto_choice import (
     Trial,
     candidates,
     choose_model,
+    held_out,
     settings_for,
+    settled,
 )
 from topicture.annotations.presence import (
     JudgedPairs,
@@ -91,13 +93,13 @@ def learn(
     )
     corpus, kept = description.corpus, description.kept
     names = candidates(corpus) if model == "auto" else [model]
-    trials, held_out = choose_model(
+    trials, scores = choose_model(
         corpus, names, seed=seed, on_fold=lambda name, done, total: report("Trying models", done, total)
     )
-    truth, known = taggings.truth[kept], taggings.known[kept]
-    presence, pairs = _calibrate(held_out, truth, known, seed)
     n_tagged = int(corpus.tagged.sum())
     annotator = _fit(trials[0].model, corpus, n_tagged, "Learning", report)
+    scores = _scored_alike(annotator, corpus, scores, seed, report)
+    presence, pairs = _calibrate(scores, taggings.truth[kept], taggings.known[kept], seed)
     region_annotator = None
     if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
         region_annotator = _fit(REGION_MODEL, corpus, n_tagged, "Learning regions", report)
@@ -189,12 +191,26 @@ def _step(stage: str, report: Report) -> Callable[[Any], None]:
     return step
 
 
-def _calibrate(held_out: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:
+def _scored_alike(annotator: Annotator, corpus: Corpus, tried: HeldOut, seed: int, report: Report) -> HeldOut:
+    """Held-out scores of annotators with the very settings of the one that is used."""
+    choices = settled(annotator)
+    if not choices:
+        return tried
+    settings = {**annotator.get_params(deep=False), **choices}
+    return held_out(
+        lambda: type(annotator)(**settings),
+        corpus,
+        seed=seed,
+        on_fold=lambda done: report("Calibrating", done, N_FOLDS),
+    )
+
+
+def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:
     judged = known.any(axis=1)
-    p, truth, known = held_out.p[judged], truth[judged], known[judged]
+    p, truth, known = scores.p[judged], truth[judged], known[judged]
     presence = fit_presence(p, truth, known, seed=seed)
     # Reviewed photos without a caption belong to no fold; they are dealt out evenly.
-    fold_of = held_out.fold_of[judged]
+    fold_of = scores.fold_of[judged]
     fold_of = np.where(fold_of < 0, np.arange(len(fold_of)) % N_FOLDS, fold_of)
     return presence, JudgedPairs.of(cross_fitted(p, truth, known, fold_of, seed=seed), truth, known)
 

@@ -18,6 +18,7 @@ from topicture.store.writes import Due
 __all__ = ["PlannedWrite", "WriteReport", "write"]
 
 BATCH = 50
+MOST_AREA = 0.95  # a rectangle around nearly the whole photo says nothing
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,16 @@ def _regions(catalog: Catalog, learned: Learned | None, photo: Path, due: Due) -
     words = [word.word for word in due.add if word.word in learned.vocabulary]
     if not words:
         return []
-    # Every word of the photo competes for its regions, or the one that was accepted would get them all.
-    tags = [tag.word for tag in catalog.decisions.tags_of(due.image) if tag.verdict == "present"]
-    boxes = boxes_of(label_photo(catalog, learned, photo, tags))
-    return [ObjectRegion(*box) for box in boxes if box.word in words]
+    boxes = boxes_of(label_photo(catalog, learned, photo, _likely_words(catalog, due.image)))
+    return [ObjectRegion(*box) for box in boxes if box.word in words and box.w * box.h <= MOST_AREA]
+
+
+def _likely_words(catalog: Catalog, image: int) -> list[str]:
+    """All that the photo probably shows competes for its regions, or the one accepted word would get them all."""
+    tags = {tag.word for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"}
+    models = catalog.suggestions.models()
+    suggested = catalog.suggestions.open(models[0].id, image=image) if models else []
+    return sorted(tags | {suggestion.word for suggestion in suggested})
 
 
 def _reason(error: OSError | TopictureError) -> str:
