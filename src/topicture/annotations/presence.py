@@ -44,6 +44,7 @@ OFFSET_VARIANCE = 0.5
 NEWTON_STEPS = 8
 MAX_KNOTS = 256
 STEP_SHRINKAGE = 5.0  # pseudo-observations that draw a step of the shape towards the raw probability
+EVEN_ODDS = 0.5
 SHRINKAGE = 5.0  # pseudo-observations that pull a tag's precision towards that of all tags
 
 
@@ -162,7 +163,8 @@ def thresholds(pairs: JudgedPairs, n_words: int, precision: float) -> Floats:
 
     A word with few held-out tags says little by itself: its precision is shrunk towards that of all words at the same
     presence. The lowest place is sought downwards from the surest suggestion and kept at the first failure, so a lucky
-    run further down does not count.
+    run further down does not count. Whatever the others reach together, a suggestion that is more probably wrong than
+    right is never above a threshold.
     """
     pooled = _pooled_precision(pairs.presence, pairs.truth)
     found = np.full(n_words, np.inf)
@@ -176,7 +178,7 @@ def thresholds(pairs: JudgedPairs, n_words: int, precision: float) -> Floats:
         reached = (estimate >= precision)[last_of_ties]
         n_good = len(reached) if reached.all() else int(np.argmin(reached))
         if n_good:
-            found[word] = p[last_of_ties][n_good - 1]
+            found[word] = max(p[last_of_ties][n_good - 1], EVEN_ODDS)
     return found
 
 
