@@ -28,7 +28,6 @@ ACCURACY = {
     "LapVar1": (0.22, 0.23),
     "LapVar2 (LapMixUnigram)": (0.22, 0.23),
 }
-CHOSEN = {"lam": 0.3}
 
 
 def run_of(accuracy: float, subset: int) -> dict:
@@ -40,17 +39,31 @@ def run_of(accuracy: float, subset: int) -> dict:
     ) | {"measures": values}
 
 
+def choice_of(title: str) -> dict:
+    """The first value of every grid is the default; the second one of the first grid is better."""
+    defaults = {name: values[0] for grid in GRIDS[title] for name, values in grid.items()}
+    name, values = next(iter(GRIDS[title][0].items()))
+    tried = [
+        {"params": {name: values[1]}, "mean": 0.25, "standard_error": 0.0},
+        {"params": {name: values[0]}, "mean": 0.2, "standard_error": 0.0},
+    ]
+    params = {**defaults, name: values[1]}
+    return {
+        "params": params,
+        "defaults": defaults,
+        "accuracy": 0.25,
+        "standard_error": 0.0,
+        "tried": tried,
+        "cpu_seconds": 1.0,
+    }
+
+
 def evidence() -> dict:
     found = {}
     for s in PLAN.subsets:
         for title in MODELS:
             if GRIDS.get(title):
-                found[key("choice", title, s, 50)] = {
-                    "params": CHOSEN,
-                    "accuracy": 0.2,
-                    "tried": [1, 2],
-                    "cpu_seconds": 1.0,
-                }
+                found[key("choice", title, s, 50)] = choice_of(title)
             for i, K in enumerate(PLAN.topics if title != "Empirical" else (0,)):
                 found[key("run", title, s, K)] = {
                     "run": run_of(ACCURACY[title][i], s),
@@ -87,7 +100,9 @@ def test_page_and_figures(tmp_path):
     text = write_page(evidence(), tmp_path).read_text(encoding="utf-8")
     assert "| LapEM | 0.213 ± 0.001 | 0.223 ± 0.001 |" in text
     assert "| 5 restarts | +10 ± 0 | 0.2100 ± 0.0000 | +0.0100 ± 0.0000 |" in text
-    assert "lam 0.3 (2 of 2)" in text
+    assert "| LapVar1 | lam | 0.1: 0.2000 ± 0.0000, 0.3: 0.2500 ± 0.0000 | 0.3 (2) |" in text
+    # What is searched next starts from the best value before it.
+    assert "|  | graph | as published: 0.2500 ± 0.0000 | as published (2) |" in text
     written = write_figures(evidence(), tmp_path)
     assert {path.stem for path in written} == set(FIGURES)
     assert all(f"]({path.name})" in text for path in written)
@@ -103,7 +118,7 @@ def test_every_model_has_its_place_in_the_plan():
 
 def test_settings_are_those_of_the_choice():
     unit = next(unit for unit in runs(PLAN, evidence()["found"]) if "pLSA-Words" in unit.titles)
-    assert unit.titles["pLSA-Words"] == {"power": 1.0, "fold_steps": 100, **CHOSEN, "n_init": 1}
+    assert unit.titles["pLSA-Words"] == {"power": 1.0, "fold_steps": 100, "eps": 0.5, "n_init": 1}
 
 
 def test_a_stopped_run_goes_on(tmp_path, monkeypatch, capsys):
@@ -146,6 +161,10 @@ def test_work_is_done_on_a_small_part(monkeypatch):
     unit = shao_work.Unit("optimum", 1, 3, {"one start": {**OPTIMA["one start"], "max_iter": 5}})
     (result,) = shao_work.do(unit, None).values()
     assert np.isfinite(result["objective"])
+    unit = shao_work.Unit("choice", 1, 2, {"pLSA-Words": {"n_grids": 1}})
+    (result,) = shao_work.do(unit, None).values()
+    assert result["params"].keys() == result["defaults"].keys() == {"eps"}
+    assert len(result["tried"]) == len(GRIDS["pLSA-Words"][0]["eps"])
     # Hidden captions do not matter to the choice.
     other = Part("subset 1", part.tagged, part.hidden.without_captions())
     chosen = [choose_settings("pLSA-Words", "plsa-words", p, n_topics=2) for p in (part, other)]

@@ -162,8 +162,10 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         "**Settings.** Every model gets its hyper-parameters in the same way, separately on each subset, by threefold "
         f"cross-validation within the tagged images ({plan['n_topics']} topics, one start, accuracy decides; the "
         "search is in `annotations/shao_choice.py`). Captions of the images to annotate are never looked at. "
-        f"What was chosen holds for all numbers of topics; the fits take the best of {plan['n_init']} starts by their "
-        "own objective. Corrected equations: docs/models.md, errata of 000_ and 003_.",
+        "What was chosen holds for all numbers of topics; LapVar2 takes what was chosen for LapVar1, whose objective "
+        f"it has. Fits have {_starts(plan['n_init'])} and end, for the regularised mixtures, at a relative change of "
+        "1e-4 of the objective. Corrected equations: docs/models.md, errata of 000_ and 003_. "
+        + " ".join(evidence.get("notes", [])),
         "## The papers' findings",
         "The papers print curves without numbers, so findings are compared. A finding about two models holds if it "
         "does in both measures with every number of topics, on average over the subsets.",
@@ -178,12 +180,19 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         "lines have another temperature, where Q is not comparable.",
         _optima(evidence),
         "## What was chosen",
-        "Values chosen most often, and on how many subsets; accuracy is that of the cross-validation.",
+        "Every parameter in the order of the search: accuracy of its values in the cross-validation (tagged images "
+        "only, the best values of the parameters above it, mean ± standard error over subsets), and on how many "
+        "subsets each was chosen. The library's defaults are the values with the best mean, unless that gains less "
+        "than its standard error.",
         _choices(evidence),
     ]
     path = folder / "shao.md"
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return path
+
+
+def _starts(n: int) -> str:
+    return "one start" if n == 1 else f"{n} starts, of which the best objective is kept,"
 
 
 def _reading(curves: Curves) -> str:
@@ -231,29 +240,45 @@ def _optima(evidence: Mapping[str, Any]) -> str:
 
 
 def _choices(evidence: Mapping[str, Any]) -> str:
+    """A line for every parameter that was searched."""
     plan, found = evidence["plan"], evidence["found"]
     rows = []
-    for title in GRIDS:
-        if not GRIDS[title]:
-            continue
-        chosen = [found[key("choice", title, s, plan["n_topics"])] for s in plan["subsets"]]
-        names = list(dict.fromkeys(name for grid in GRIDS[title] for name in grid))
-        values = [_most_often([c["params"].get(name, "default") for c in chosen]) for name in names]
-        rows.append(
-            (
-                title,
-                ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True)),
-                _with_error(np.array([c["accuracy"] for c in chosen]), 3),
-                f"{np.mean([len(c['tried']) for c in chosen]):.0f}",
-            )
-        )
-    return _table(("", "chosen", "accuracy", "candidates"), rows)
+    for title, grids in GRIDS.items():
+        chosen = [found[key("choice", title, s, plan["n_topics"])] for s in plan["subsets"] if grids]
+        for i, name in enumerate(name for grid in grids[: plan["n_grids"]] for name in grid):
+            counted = Counter(_shown(choice["params"][name]) for choice in chosen)
+            reached = {value: _with_error(np.array(a), 4) for value, a in _by_value(chosen, grids, i).items()}
+            listed = ", ".join(f"{value}: {accuracy}" for value, accuracy in reached.items())
+            often = ", ".join(f"{value} ({n})" for value, n in counted.most_common())
+            rows.append((title if i == 0 else "", name, listed, often))
+    return _table(("", "", "accuracy in cross-validation", "chosen (subsets)"), rows)
 
 
-def _most_often(values: Iterable[Any]) -> str:
-    counted = Counter(str(value) for value in values)
-    value, n = counted.most_common(1)[0]
-    return f"{'as published' if value == 'None' else value} ({n} of {counted.total()})"
+def _by_value(
+    chosen: Sequence[Mapping[str, Any]], grids: Sequence[Mapping[str, Sequence[Any]]], i: int
+) -> dict[str, list[float]]:
+    """Value of the i-th parameter -> accuracies, one a subset, with the best of the parameters searched before."""
+    names = [name for grid in grids for name in grid]
+    reached: dict[str, list[float]] = {}
+    for choice in chosen:
+        tried = {_values_of(choice, candidate): candidate["mean"] for candidate in choice["tried"]}
+        before = [c for c in choice["tried"] if set(c["params"]) <= set(names[:i])] if i else []
+        best = max(before, key=lambda c: c["mean"])["params"] if before else {}
+        for value in dict(pair for grid in grids for pair in grid.items())[names[i]]:
+            mean = tried.get(_values_of(choice, {"params": {**best, names[i]: value}}))
+            if mean is not None:
+                reached.setdefault(_shown(value), []).append(mean)
+    return reached
+
+
+def _values_of(choice: Mapping[str, Any], candidate: Mapping[str, Any]) -> str:
+    return repr(sorted({**choice["defaults"], **candidate["params"]}.items()))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "as published"
+    return " ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

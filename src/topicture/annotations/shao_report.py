@@ -105,7 +105,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     plan, path = QUICK if chosen.quick else FULL, chosen.out / "shao.json"
     try:
-        evidence = {"date": date.today().isoformat(), "plan": plan.as_dict(), "found": {}}
+        evidence: dict[str, Any] = {"date": date.today().isoformat(), "plan": plan.as_dict(), "found": {}}
         if path.exists() and not chosen.redo:
             evidence = json.loads(path.read_text(encoding="utf-8"))
             if evidence["plan"] != plan.as_dict():

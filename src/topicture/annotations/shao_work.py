@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from topicture.annotations.metrics import summary
 from topicture.annotations.protocols import PROTOCOLS, Part, run_experiment, with_training_words
 from topicture.annotations.shao import MODELS, SUBSETS, TOPICS, corel_parts
-from topicture.annotations.shao_choice import FIXED, N_TOPICS, SHARED, choose_settings
+from topicture.annotations.shao_choice import FIXED, GRIDS, N_TOPICS, SHARED, choose_settings
 from topicture.errors import FitWarning
 from topicture.models.registry import make_annotator
 
@@ -148,9 +148,13 @@ def _choose(title: str, params: dict[str, Any], part: Part, n_topics: int) -> di
     start = process_time()
     choice = choose_settings(title, MODELS[title], part, n_topics=n_topics, **params)
     assert choice is not None, title
-    best = choice.candidates[0]
+    best, names = choice.candidates[0], [name for grid in GRIDS[title] for name in grid]
+    # Candidates name what was searched when they were tried; the rest had the defaults of that day.
+    given = make_annotator(MODELS[title], **FIXED.get(title, {})).get_params(deep=False)
+    defaults = {name: given[name] for name in names}
     return {
-        "params": best.params,
+        "params": {**defaults, **best.params},
+        "defaults": defaults,
         "accuracy": best.mean,
         "standard_error": best.standard_error,
         "tried": [candidate._asdict() for candidate in choice.candidates],
