@@ -68,6 +68,17 @@ def test_an_order_at_some_components_holds_partly():
     assert verdicts["LSA2 > PLSA"][0].startswith("+0.060 ± 0.000")
 
 
+def test_a_column_that_lacks_a_part_is_left_out(tmp_path):
+    partial = evidence()
+    del partial["cells"]["blobs/subset 2/validated/20"]
+    found = tables(partial)
+    assert [table.components for table in found.values()] == [(20, 60), (20, 60), (20, 60), (60,)]
+    page = write_page(partial, tmp_path).read_text(encoding="utf-8")
+    assert page.count("left out: K = 40, 80, 100.") == 3
+    assert page.count("left out: K = 20, 40, 80, 100.") == 1
+    assert "Z of LSA2: 3 (2)." in page
+
+
 def test_page_and_figure(tmp_path):
     write_figure(evidence(), tmp_path)
     page = write_page(evidence(), tmp_path).read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ from scipy import sparse
 
 from topicture.annotations.descriptor_images import COREL, described, image_rows
 from topicture.annotations.liu2005 import Setting, measure_baselines, measure_reach, measure_spaces
-from topicture.annotations.liu2005_page import write_figure, write_page
+from topicture.annotations.liu2005_page import tables, write_figure, write_page
 from topicture.annotations.protocols import Part, random_splits
 from topicture.atomic import write_atomically
 from topicture.corpus.datasets import corel5k, corel16k
@@ -232,10 +232,11 @@ def main(arguments: Iterable[str] | None = None) -> None:
             say=_say,
         )
         missing = sum(task.key not in evidence["cells"] for task in wanted)
+        if tables(evidence):
+            write_figure(evidence, chosen.out)
+            print(write_page(evidence, chosen.out))
         if missing:
             sys.exit(f"liu2005: {missing} of {len(wanted)} cells are not measured yet; run again to go on")
-        write_figure(evidence, chosen.out)
-        print(write_page(evidence, chosen.out))
     except TopictureError as error:
         sys.exit(f"liu2005: {error}")
 
