@@ -89,7 +89,7 @@ def _batches(n: int, rng: np.random.Generator):
 
 
 def _without_some(x: Any, drop: float, rng: np.random.Generator) -> Any:
-    """Inputs with a share dropped and the others enlarged; sparse ones stay sparse, which makes a step twice as fast."""
+    """Inputs with a share dropped and the others enlarged; sparse ones stay sparse: a step is twice as fast."""
     if not sparse.issparse(x):
         return x * _kept(x.shape, drop, rng)
     return sparse.csr_array((x.data * _kept(x.data.shape, drop, rng), x.indices, x.indptr), shape=x.shape)

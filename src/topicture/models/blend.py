@@ -1,0 +1,102 @@
+r"""Blends of word distributions in log space, with weights learned on captions that no member had seen.
+
+    ln p(w | i) = sum over members m of c_m ln[(1 - b_m) p_m(w | i) + b_m p(w)] + c_0 ln p(w) - ln Z_i,   c_m >= 0
+
+b_m is the share of the word frequencies that makes member m's own captions most probable; c_m is its weight and, since
+weights need not sum to 1, its temperature; c_0 takes out the frequencies that several members repeat. The likelihood of
+the captions is concave in c, so there is one answer.
+
+Symbol -> code, shape:  p_m -> p n V | b_m -> backgrounds M | c_1..c_M -> weights M | c_0 -> prior_weight
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+__all__ = ["Blend", "best_background", "fit_blend", "nats_by_word", "pruned"]
+
+BACKGROUNDS = (1e-4, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
+# A member stays in a blend if without it a caption's word would cost so many nats more.
+_LEAST_GAIN = 5e-4
+
+
+class Blend(NamedTuple):
+    """How members are put together."""
+
+    backgrounds: np.ndarray  # (M,)
+    weights: np.ndarray  # (M,)
+    prior_weight: float
+
+    def __call__(self, members: Sequence[np.ndarray], p_w: np.ndarray) -> np.ndarray:
+        """p(w | i), (n, V), from the members' (n, V)."""
+        scores = np.tile(self.prior_weight * np.log(p_w), (len(members[0]), 1))
+        for p, background, weight in zip(members, self.backgrounds, self.weights, strict=True):
+            scores += weight * _log_mixed(p, p_w, background)
+        p = np.exp(log_softmax(scores, axis=1))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def without(self, m: int) -> "Blend":
+        """The blend without member m."""
+        return Blend(np.delete(self.backgrounds, m), np.delete(self.weights, m), self.prior_weight)
+
+
+def nats_by_word(p: np.ndarray, captions: sparse.csr_array) -> float:
+    """Mean of -ln p(w | i) over the words of the captions (n, V); its exponential is the caption perplexity."""
+    image, word = captions.nonzero()
+    counts = np.asarray(captions[image, word]).ravel()
+    return float(-(counts @ np.log(p[image, word])) / counts.sum())
+
+
+def best_background(p: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array) -> float:
+    """b under which the captions are most probable."""
+    return min(BACKGROUNDS, key=lambda b: nats_by_word((1 - b) * p + b * p_w, captions))
+
+
+def fit_blend(
+    members: Sequence[np.ndarray], backgrounds: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array
+) -> Blend:
+    """Weights under which the captions (n, V) are most probable, for given backgrounds."""
+    M = len(members)
+    log_p = np.stack(
+        [_log_mixed(p, p_w, b) for p, b in zip(members, backgrounds, strict=True)]
+        + [np.broadcast_to(np.log(p_w), members[0].shape)]
+    ).astype(np.float32)
+    y = captions.toarray().astype(np.float32)
+    lengths, total = y.sum(axis=1, keepdims=True), float(y.sum())
+    of_captions = np.array([np.vdot(part, y) for part in log_p], np.float64)
+
+    def loss(c: np.ndarray) -> tuple[float, np.ndarray]:
+        log_q = log_softmax(np.tensordot(c.astype(np.float32), log_p, 1), axis=1)
+        expected = np.tensordot(log_p, lengths * np.exp(log_q), 2).astype(np.float64)
+        return -float(np.vdot(y, log_q)) / total, (expected - of_captions) / total
+
+    start = np.append(np.full(M, 1 / M), 0.0)
+    bounds = [(0.0, None)] * M + [(None, None)]
+    c = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-7}).x
+    return Blend(np.asarray(backgrounds, np.float64), c[:-1], float(c[-1]))
+
+
+def pruned(
+    members: Sequence[np.ndarray], backgrounds: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array
+) -> list[int]:
+    """Which members to keep: the one of least weight goes as long as the captions hardly miss it."""
+    kept = list(range(len(members)))
+    blend = fit_blend(members, backgrounds, p_w, captions)
+    nats = nats_by_word(blend(members, p_w), captions)
+    while len(kept) > 1:
+        fewer = np.delete(kept, int(np.argmin(blend.weights))).tolist()
+        parts = [members[m] for m in fewer]
+        smaller = fit_blend(parts, backgrounds[fewer], p_w, captions)
+        cost = nats_by_word(smaller(parts, p_w), captions)
+        if cost - nats > _LEAST_GAIN:
+            break
+        kept, blend, nats = fewer, smaller, cost
+    return kept
+
+
+def _log_mixed(p: np.ndarray, p_w: np.ndarray, background: float) -> np.ndarray:
+    return np.log((1 - background) * p + background * p_w)
