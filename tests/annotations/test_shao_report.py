@@ -12,7 +12,7 @@ from topicture.annotations.metrics import summary
 from topicture.annotations.protocols import Part
 from topicture.annotations.shao import FIGURES, MODELS
 from topicture.annotations.shao_choice import GRIDS, choose_settings
-from topicture.annotations.shao_page import claims, curves_of, write_figures, write_page
+from topicture.annotations.shao_page import claims, curves_of, finished_topics, write_figures, write_page
 from topicture.annotations.shao_work import FULL, OPTIMA, Plan, choices, fits, key, runs
 from topicture.models import mix_unigram
 
@@ -100,12 +100,30 @@ def test_page_and_figures(tmp_path):
     text = write_page(evidence(), tmp_path).read_text(encoding="utf-8")
     assert "| LapEM | 0.213 ± 0.001 | 0.223 ± 0.001 |" in text
     assert "| 5 restarts | +10 ± 0 | 0.2100 ± 0.0000 | +0.0100 ± 0.0000 |" in text
+    assert "the graph adds -0.0100 ± 0.0000 to the accuracy" in text
     assert "| LapVar1 | lam | 0.1: 0.2000 ± 0.0000, 0.3: 0.2500 ± 0.0000 | 0.3 (2) |" in text
     # What is searched next starts from the best value before it.
     assert "|  | graph | as published: 0.2500 ± 0.0000 | as published (2) |" in text
     written = write_figures(evidence(), tmp_path)
     assert {path.stem for path in written} == set(FIGURES)
     assert all(f"]({path.name})" in text for path in written)
+
+
+def test_a_page_of_what_is_finished_says_what_is_missing(tmp_path, monkeypatch, capsys):
+    part = evidence()
+    del part["found"][key("run", "LapEM", 2, 10)]
+    assert finished_topics(part) == curves_of(part).topics == (50,)
+    monkeypatch.setattr(shao_report, "FULL", PLAN)
+    (tmp_path / "shao.json").write_text(json.dumps(part))
+    with pytest.raises(SystemExit, match="time was up"):
+        shao_report.main(["--out", str(tmp_path), "--limit-seconds", "-1"])
+    assert "Not yet run: K = 10**" in (tmp_path / "shao.md").read_text(encoding="utf-8")
+    del part["found"][key("optimum", "one start", 2, 50)]
+    (tmp_path / "shao.json").write_text(json.dumps(part))
+    (tmp_path / "shao.md").unlink()
+    with pytest.raises(SystemExit, match="time was up"):
+        shao_report.main(["--out", str(tmp_path), "--limit-seconds", "-1"])
+    assert not (tmp_path / "shao.md").exists()
 
 
 def test_every_model_has_its_place_in_the_plan():

@@ -5,7 +5,8 @@
 First the hyper-parameters of every model are chosen on every subset by cross-validation within its tagged images
 (`shao_choice`), then every model learns with every number of topics, and annotates the hidden images. Beside that,
 several ways out of poor local optima are compared. What was measured is kept beside the report as shao.json after every
-piece of work; a run that was stopped goes on from there, and --redo begins anew.
+piece of work; a run that was stopped goes on from there, and --redo begins anew. The page shows the numbers of topics
+that are finished.
 """
 
 import argparse
@@ -21,8 +22,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from topicture.annotations.shao_page import write_figures, write_page
-from topicture.annotations.shao_work import FULL, QUICK, Plan, Unit, choices, do, fits
+from topicture.annotations.shao_page import finished_topics, write_figures, write_page
+from topicture.annotations.shao_work import FULL, QUICK, Plan, Unit, choices, do, fits, optima
 from topicture.atomic import write_atomically
 from topicture.errors import TopictureError
 
@@ -120,12 +121,21 @@ def main(arguments: Iterable[str] | None = None) -> None:
             keep=lambda: write_atomically(path, json.dumps(evidence).encode()),
             say=_say,
         )
+        if complete or _enough(evidence):
+            write_figures(evidence, chosen.out)
+            print(write_page(evidence, chosen.out))
         if not complete:
             sys.exit("shao: the time was up before everything was done; the same command goes on from here")
-        write_figures(evidence, chosen.out)
-        print(write_page(evidence, chosen.out))
     except TopictureError as error:
         sys.exit(f"shao: {error}")
+
+
+def _enough(evidence: dict[str, Any]) -> bool:
+    """Whether a page may be written although some numbers of topics are missing."""
+    if not finished_topics(evidence):
+        return False
+    found = evidence["found"]
+    return all(unit.result_keys() <= found.keys() for unit in optima(Plan(**evidence["plan"]), found))
 
 
 def _say(line: str) -> None:

@@ -1,8 +1,9 @@
 r"""LapEM [shao2009]: EM of the mixture of unigrams with smoothed posteriors (MODELS.md 3.10). See lap_mix_unigram.py.
 
 Repeat: p = softmax(A); smooth p over the graph; M-step. Q = F - lam R may fall, so the step with the largest Q is kept.
-Differs from the paper: smoothing stops before it forgets the data (ten steps by default: on a Corel subset accuracy was
-0.230 so, 0.210 when it went on until R fell by less than 1%); a pseudo-count for topics without tagged images.
+Differs from the paper: smoothing stops before it forgets the data (in cross-validation within the tagged images of
+seven Corel subsets accuracy is 0.238 with ten steps, the default, and 0.218 with twenty); a pseudo-count for topics
+without tagged images.
 """
 
 from typing import Any

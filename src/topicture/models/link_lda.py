@@ -298,7 +298,7 @@ class LinkLDA(StochasticAnnotator):
         *,
         alpha: float = 0.05,
         eta_visual: float = 0.05,
-        eta_words: float = 0.05,
+        eta_words: float = 0.3,
         learn_alpha: bool = True,
         learn_eta: bool = False,
         learning: str = "stochastic",

@@ -2,8 +2,10 @@ r"""pLSA-Words [monay2004]: topics of the captions first, then their visual word
 
 Stage 1: pLSA on the captions of the tagged images -> theta, phiW. Stage 2: theta stays, EM for phiF on the visual words
 of the same images (concave). Stage 3: an image to annotate is folded in on its visual words with phiF.
-Values, updates and fold-in are those of plsa.py. Differs from the paper: pseudo-counts and tempered EM, which keep it
-from overfitting (on a Corel subset with 50 topics accuracy was 0.238 with the defaults, 0.187 untempered).
+Values, updates and fold-in are those of plsa.py. Differs from the paper: pseudo-counts, tempered EM and early stopping,
+which keep it from overfitting. In cross-validation within the tagged images of seven Corel subsets (50 topics) accuracy
+is 0.17 untempered, 0.23 with the default exponent 0.8 and 0.25 with 0.7; but with 100 topics 0.7 merges all topics into
+one, so 0.8 is the default.
 """
 
 from collections.abc import Callable
