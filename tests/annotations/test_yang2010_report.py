@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from topicture.annotations import yang2010_report
 from topicture.annotations import yang2010_run as run
 from topicture.annotations.yang2010_claims import claims
 from topicture.annotations.yang2010_data import Problem, load_problem, save_problem
@@ -150,6 +151,25 @@ def test_what_was_measured_is_used_again(tmp_path, capsys):
     (tmp_path / "yang2010.json").write_text(json.dumps(evidence()))
     main(["--out", str(tmp_path), "--page"])
     assert "yang2010.md" in capsys.readouterr().out
+
+
+def test_the_command_measures_and_writes(problem, tmp_path, monkeypatch, capsys):
+    save_problem(tmp_path / "msrc-sift.npz", problem)
+    monkeypatch.setattr(
+        yang2010_report, "prepare", lambda folder, *rest, **more: {"msrc-sift": tmp_path / "msrc-sift.npz"}
+    )
+    monkeypatch.setattr(run, "COMPARED", {"word frequency": ("empirical", {})})
+    main(["--out", str(tmp_path), "--quick"])
+    captured = capsys.readouterr()
+    assert "1/1 msrc-sift|word frequency|0|6|1" in captured.err
+    page = (tmp_path / "yang2010.md").read_text(encoding="utf-8")
+    words = problem.corpus.captions.sum() / 30
+    assert f"| msrc-sift | 30 | 6 | {words:.1f} | 60 | 12 | 9 | 3 |" in page
+    assert "| msrc-sift | emm-ml | not measured |" in page
+    main(["--out", str(tmp_path), "--quick"])
+    assert "1/1" not in capsys.readouterr().err  # nothing was left to do
+    with pytest.raises(SystemExit, match="another kind of run"):
+        main(["--out", str(tmp_path)])
 
 
 @pytest.mark.parametrize("content", ["{", '{"quick": false}'])

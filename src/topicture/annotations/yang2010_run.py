@@ -42,6 +42,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "dba",
         {"label": "chord", "label_weight": 1.0, "eta": 0.5, "learn_eta": True, "learn_alpha": True},
     ),
+    "emm-margin, learned rates, less slack": ("emm-margin", {"nu2_per_image": 10.0, "learn_lam": True}),
     "emm-margin, printed hybrid": ("emm-margin", {"kappa": 1.0, "safeguard": False, "score": "theta"}),
 }
 KS = tuple(range(1, 41))
