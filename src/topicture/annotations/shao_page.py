@@ -189,10 +189,9 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         "Why some findings differ. Our mixture of unigrams and pLSA-Words have pseudo-counts that were chosen like "
         "everything else, which lifts them above the empirical ranking; the papers name none. Tempering makes "
         "pLSA-Words a far stronger rival than the published one, but its exponent was chosen with "
-        f"{plan['n_topics']} topics: with 100 the same exponent merges all topics on some subsets, and what is left is "
-        "the empirical ranking (cross-validation with 100 topics shows it too, and prefers an exponent of 0.8). "
-        "A temperature above 1 is part of what makes LapVar1 better than the mixture; what the graph adds to that "
-        "is in the last two lines of the table of optima.",
+        f"{plan['n_topics']} topics, and one that suits these can merge all of many topics into one, which leaves the "
+        "empirical ranking. A temperature above 1 is part of what makes LapVar1 better than the mixture; what the "
+        "graph adds to that is said below the table of optima.",
         "## Accuracy (higher is better) and complete length (lower is better)",
         *(f"![{caption}]({name}.png)" for name, (caption, _) in FIGURES.items()),
         *(part for measure, label in MEASURES.items() for part in (f"{label}:", _by_topics(curves, measure))),
