@@ -161,7 +161,7 @@ def _explanation(evidence: dict[str, Any], found: dict[Kind, Table]) -> str:
             "and no threshold can predict it. The map gives every word near an image's place some probability, so IWE "
             "adds much to Z = 3. With many neighbours NLSA reaches nearly all true words by itself. Its answers are "
             "then broad, but a map learned from captions of three words or so has hardly a place for a broad answer: "
-            "in 2 dimensions the place that fits best is about as far from it as the word frequencies are, and what "
+            "in 2 dimensions the place that fits best is farther from it than the word frequencies are, and what "
             "IWE answers is worse than what it was given. More dimensions and larger ridges lose less.",
             _table(
                 (
@@ -173,12 +173,12 @@ def _explanation(evidence: dict[str, Any], found: dict[Kind, Table]) -> str:
                 ),
                 rows,
             ),
-            "**LSA and PLSA.** A bound on the score of Z = 3 is the share of true words reached, and it is below what "
-            "PLSA reaches, which answers with a probability for every word. The paper's PLSA "
+            "**LSA and PLSA.** No score of Z = 3 can be much above the share of true words reached, which is below "
+            "what PLSA scores, for PLSA answers with a probability for every word. The paper's PLSA "
             f"({min(PUBLISHED['PLSA']):.3f} to {max(PUBLISHED['PLSA']):.3f}) scores like word frequencies alone "
-            f"({_frequency_scores(found)} here); ours does better, so the baseline is harder to beat. With Z chosen, LSA2 "
-            "and NLSA are above it. LSA1 has no Z: it takes the words of one image after the other and pools nothing, "
-            "so it gains less.",
+            f"({_frequency_scores(found)} here); ours does better, so the baseline is harder to beat. With Z chosen, "
+            "LSA2 and NLSA are above it. LSA1 has no Z: it takes the words of one image after the other, pools "
+            "nothing, and gains less.",
         ]
     )
 
