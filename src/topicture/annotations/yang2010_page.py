@@ -32,7 +32,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
     seen = read_evidence(evidence)
     done = f"{len(evidence['found'])} of {evidence.get('n_jobs', 0)} fits"
     parts = [
-        "# Hybrid generative/discriminative learning for automatic image annotation (Yang, Bian and Zha, 2010): our figures",
+        "# Hybrid generative/discriminative learning for automatic image annotation (Yang, Bian and Zha, 2010): "
+        "our figures",
         "Written by `python -m topicture.annotations.yang2010_report`; measured on "
         f"{evidence['date']}, {done}. Means ± standard errors over the folds of one five-fold cross-validation.",
         HEAD,
