@@ -37,6 +37,7 @@ class Row:
     settings: dict[str, Any]
     perplexity: float | None  # of the hidden captions, calibrated by itself
     seconds: float
+    background: float
     weight: float
     note: str
 
@@ -110,7 +111,7 @@ class Auto(Annotator):
         self.fold_of_ = np.full(len(corpus), -1)
         order = np.random.default_rng(self.seed).permutation(tagged)
         self.fold_of_[order] = np.arange(len(tagged)) % min(self.n_folds, len(tagged))
-        self.report_ = []
+        self.report_: list[Row] = []
         tried = self._try_members(corpus, start, callback)
         kept, answers = self._choose(tried, sparse.csr_array(corpus.captions[tagged]), self.fold_of_[tagged])
         self.members_ = [
@@ -135,7 +136,7 @@ class Auto(Annotator):
             if isinstance(found, Tried):
                 tried.append(found)
             else:
-                self.report_.append(Row(member.title, {}, None, 0.0, 0.0, found))
+                self.report_.append(Row(member.title, {}, None, 0.0, 0.0, 0.0, found))
         if not tried:
             raise CorpusError(f"{self.name}: the corpus has no view that a member needs")
         return tried
@@ -216,6 +217,7 @@ class Auto(Annotator):
                 t.settings,
                 float(np.exp(nats[m])),
                 t.seconds,
+                float(backgrounds[m]),
                 weights.get(m, 0.0),
                 "used" if m in weights else "does not help the others",
             )

@@ -16,11 +16,9 @@ __all__ = ["MEMBERS", "Member", "members_for"]
 # Parameter -> values to compare. A model without an entry has one setting: its defaults, or those of `_fixed`.
 _GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "naive-bayes": {"power": (0.15, 0.3, 0.5), "pseudo_count": (0.1, 0.3)},
-    "knn": {"n_neighbours": (30, 300), "power": (1.0, 3.0, 8.0)},
+    "knn": {"n_neighbours": (30, 300), "power": (2.0, 5.0)},
     "tagprop": {"weights": ("rank", "cosine")},
-    "logistic": {"ridge": (1.0, 3.0, 10.0, 100.0)},
-    "label-spreading": {"alpha": (0.5, 0.9)},
-    "lsa": {"n_components": (30, 100)},
+    "logistic": {"ridge": (3.0, 10.0, 100.0)},
 }
 _BOTH_VIEWS = ("knn", "tagprop", "logistic", "lsa", "label-spreading", "network")
 # By cost. The last ones compile and iterate for long, and are tried only where the time allows.
@@ -33,6 +31,7 @@ MEMBERS = (
     "network",
     "label-spreading",
     "mix-unigram",
+    "lap-var1",
     "corr-lda",
 )
 
@@ -69,7 +68,7 @@ def members_for(corpus: Corpus, models: Sequence[str] | None = None) -> list[Mem
 
 
 def _settings(model: str, corpus: Corpus):
-    """Combinations of the model's grid; without untagged images there is nothing to spread over."""
+    """Combinations of the model's grid."""
     grid = _GRIDS.get(model, {})
     fixed = _fixed(model, int(corpus.tagged.sum()))
     for values in product(*grid.values()):
@@ -79,7 +78,9 @@ def _settings(model: str, corpus: Corpus):
 def _fixed(model: str, n_tagged: int) -> dict[str, Any]:
     n_topics = int(np.clip(n_tagged // 8, 8, 60))
     settings: dict[str, dict[str, Any]] = {
-        "mix-unigram": {"n_topics": n_topics, "n_init": 1},
+        "lsa": {"n_components": 30},
+        "mix-unigram": {"n_topics": n_topics, "n_init": 1, "max_iter": 40, "tol": 1e-4},
+        "lap-var1": {"n_topics": n_topics, "n_init": 1, "max_iter": 30, "tol": 1e-4},
         "corr-lda": {"n_topics": n_topics, "n_init": 1, "max_iter": 40},
     }
     return settings.get(model, {})

@@ -1,0 +1,143 @@
+"""What `auto` and its competitors reach: the Corel subsets in two protocols, and Corel-5k from pixels.
+
+Every competitor gets its settings, and the share of word frequencies that is mixed into its answers, on the same hidden
+folds of the tagged images on which `auto` learns its blend. Captions of the images that are annotated take no part.
+"""
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from topicture.annotations.descriptor_images import COREL, WORDS_PER_IMAGE, described
+from topicture.annotations.metrics import per_word, summary
+from topicture.annotations.protocols import PROTOCOLS, Part, with_training_words
+from topicture.corpus import Corpus
+from topicture.corpus.datasets import corel5k, corel16k
+from topicture.models.auto import Auto, Row
+from topicture.models.auto_members import members_for
+from topicture.models.empirical import word_frequencies
+
+__all__ = ["PARTS", "PIXELS", "RIVAL_BLEND", "SEED", "from_pixels", "subset_run", "versions"]
+
+SEED = 0
+# Enough for every member on a busy machine, so that the figures do not depend on its speed.
+BUDGET_SECONDS = 3600.0
+RIVAL_BLEND = "mean of naive-bayes, tagprop and logistic"
+_RIVALS = ("naive-bayes", "tagprop", "logistic")
+# Protocol of the report -> how the annotator learns, and whether the large part is the tagged one.
+PARTS = {"usual split": ("train-test", True), "25% tagged": ("semi-supervised", False)}
+PIXELS = "deep, lite2"
+# How far words' frequencies are taken out of the ranking when measures are means over words.
+_EVENNESS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+
+Say = Callable[[str], None]
+
+
+def subset_run(subset: int, protocol: str, data: str | None, say: Say) -> dict[str, Any]:
+    """Measures of every annotator on one Corel subset, as JSON values."""
+    way, large_is_tagged = PARTS[protocol]
+    parts = corel16k(subset, data)
+    tagged, hidden = (parts.train, parts.test) if large_is_tagged else (parts.test, parts.train)
+    part = with_training_words(Part(f"subset {subset}", tagged, hidden))
+    corpus, questions = PROTOCOLS[way](part), part.hidden.without_captions()
+    begin = perf_counter()
+    auto = Auto(budget_seconds=BUDGET_SECONDS, seed=SEED).fit(corpus)
+    seconds = perf_counter() - begin
+    say(auto.table())
+    answers = {
+        "word frequency": np.tile(word_frequencies(corpus, 0.5), (len(questions), 1)),
+        **_competitors(auto, corpus, questions),
+        "auto": auto.annotate(questions),
+    }
+    answers[RIVAL_BLEND] = np.mean([_first(answers, rival) for rival in _RIVALS], axis=0)
+    measures = {name: summary(p, part.hidden.captions).as_dict() for name, p in answers.items()}
+    for name, found in measures.items():
+        say(f"{part.name}, {protocol}, {name}: accuracy {found['accuracy']:.4f}")
+    return {
+        "subset": subset,
+        "protocol": protocol,
+        "tagged": int(part.tagged.tagged.sum()),
+        "hidden": len(questions),
+        "seconds": seconds,
+        "result": auto.result_,
+        "table": [asdict(row) for row in auto.report_],
+        "measures": measures,
+    }
+
+
+def from_pixels(data: str | None, cache: str | None, say: Say, workers: int = 2) -> dict[str, Any]:
+    """Measures on Corel-5k with deep features: 260 words, five an image, means over words."""
+    part = described(corel5k("evaluation", data), COREL[PIXELS], cache=cache, workers=workers)
+    auto = Auto(budget_seconds=BUDGET_SECONDS, seed=SEED).fit(part.train)
+    say(auto.table())
+    questions = part.test.without_captions()
+    answers = {**_competitors(auto, part.train, questions), "auto": auto.annotate(questions)}
+    p_w = word_frequencies(part.train, 0.5)
+    evenness = _best_evenness(auto, part.train, p_w)
+    truth = part.test.captions
+    rows = {}
+    for name, p in answers.items():
+        plain, even = (
+            per_word(np.log(p) - e * np.log(p_w), truth, WORDS_PER_IMAGE)._asdict() for e in (0.0, evenness)
+        )
+        rows[name] = {"plain": plain, "even": even, **summary(p, truth).as_dict()}
+        say(f"Corel-5k, {name}: F1 {even['f1']:.3f}, N+ {even['n_plus']} (as ranked: {plain['f1']:.3f})")
+    return {
+        "features": PIXELS,
+        "train": len(part.train),
+        "test": len(part.test),
+        "evenness": evenness,
+        "result": auto.result_,
+        "table": [asdict(row) for row in auto.report_],
+        "measures": rows,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of what the figures depend on."""
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("topicture", "numpy", "scipy", "jax")},
+    }
+
+
+def _competitors(auto: Auto, corpus: Corpus, questions: Corpus) -> dict[str, np.ndarray]:
+    """Answers of each member alone, learned from everything with the settings that the hidden folds gave it."""
+    members = {member.title: member for member in members_for(corpus)}
+    rows: list[Row] = [row for row in auto.report_ if row.perplexity is not None]
+    p_w = word_frequencies(corpus, 0.5)
+    used = iter(auto.members_)
+    answers = {}
+    for row in rows:
+        learned = next(used) if row.weight > 0 else members[row.member].make(row.settings, SEED).fit(corpus)
+        p = learned.annotate(questions)
+        answers[row.member] = (1 - row.background) * p + row.background * p_w
+    return answers
+
+
+def _first(answers: dict[str, np.ndarray], model: str) -> np.ndarray:
+    return next(p for name, p in answers.items() if name.split(" on ")[0] == model)
+
+
+def _best_evenness(auto: Auto, train: Corpus, p_w: np.ndarray) -> float:
+    """The exponent of 1/p(w) with the best F1 on hidden folds of the training images.
+
+    Means over words depend on how often a word occurs, so the folds have about the size of the test set.
+    """
+    order = np.argsort(train.image_ids, kind="stable")
+    captions = sparse.csr_array(train.captions)[order]
+    tagged = np.flatnonzero(auto.fold_of_ >= 0)
+    chunks = np.array_split(np.random.default_rng(SEED).permutation(tagged), 9)
+    log_p = np.log(auto.held_out_)
+
+    def f1(evenness: float) -> float:
+        scores = log_p - evenness * np.log(p_w)
+        return float(np.mean([per_word(scores[rows], captions[rows], WORDS_PER_IMAGE).f1 for rows in chunks]))
+
+    return max(_EVENNESS, key=f1)
