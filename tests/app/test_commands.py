@@ -13,6 +13,7 @@ from topicture.app import scanning
 from topicture.app.cli import main
 from topicture.app.review_loop import HELP, ask_in_terminal
 from topicture.app.service import Library
+from topicture.store import Catalog
 
 VERBS = (
     *(
@@ -160,6 +161,16 @@ def test_outside_a_collection(tmp_path, topicture, monkeypatch):
     code, _, error = topicture("status")
     assert code == 2
     assert "topicture init" in error
+
+
+def test_a_second_writer_is_told_to_wait(root, topicture):
+    with Catalog.open(root / ".topicture", write=True, command="learn"):
+        code, _, error = topicture("scan")
+        assert topicture("status")[0] == 0  # readers need not wait
+    assert code == 2
+    assert "'topicture learn' (process" in error
+    assert "wait for it to end" in error
+    assert topicture("scan")[0] == 0
 
 
 def test_skipped_files_give_code_one_and_their_reason(root, topicture):

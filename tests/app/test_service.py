@@ -1,6 +1,8 @@
 """The verbs on a small collection: learn, annotate, search, review, calibrated and repeatable."""
 
 import shutil
+import struct
+import zlib
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +33,19 @@ def library(learned, tmp_path):
 
 def number(path):
     return int(path.split("photo-")[1][:3])
+
+
+def bomb(width, height):
+    """A small PNG file whose header promises many pixels."""
+
+    def chunk(kind, content):
+        return (
+            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        )
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = zlib.compress(bytes(100_000))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def open_pairs(library):
@@ -92,11 +107,13 @@ def test_unreadable_photos_are_skipped_with_their_reason(library):
     put(root / "text.jpg", b"not a photo")
     put(root / "cut.jpg", jpeg(70)[:200])
     put(root / "document.jpg", b"%PDF-1.4 and so on")
+    put(root / "bomb.png", bomb(20_000, 20_000))
     library.scan()
     report = library.learn("lsa", regions=False, workers=0)
-    assert len(report.skipped) == 4
+    assert len(report.skipped) == 5
+    assert any("bomb.png: 20000 x 20000 pixels is over the limit" in line for line in report.skipped)
     assert any("document.jpg: not a photo format that is read (it is PDF)" in line for line in report.skipped)
-    assert len(library.status().unreadable) == 4
+    assert len(library.status().unreadable) == 5
     assert library.annotate(workers=0).photos == N
 
 

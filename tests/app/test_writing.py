@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from photo_folder import RECIPE, hashes, jpeg, learn, make_library, make_photos, put, xmp
+from privileges import give_away, without_privileges
 
 from topicture.app import writing
 from topicture.app.cli import main
@@ -181,21 +181,6 @@ def topicture(monkeypatch, capsys):
     return run
 
 
-@contextmanager
-def without_privileges():
-    """Root may write anywhere, so root becomes somebody else for a while."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.setegid(65534)
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-
-
 @pytest.fixture
 def read_only(topicture):
     """(photos, catalog): photos that can't be written, and a catalog elsewhere that can."""
@@ -205,9 +190,7 @@ def read_only(topicture):
         library = Library.create(folder / "photos", folder / "catalog", recipe=RECIPE)
         library.scan()
         topicture("write", catalog=folder / "catalog")  # whatever is imported late is imported now
-        for path in (folder, *folder.rglob("*")):
-            if os.geteuid() == 0:
-                os.chown(path, 65534, 65534)
+        give_away(folder, *folder.rglob("*"))
         for path in (folder / "photos", *(folder / "photos").rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
         with without_privileges():

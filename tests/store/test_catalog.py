@@ -5,10 +5,13 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from privileges import give_away, without_privileges
 
 from topicture.store import Catalog, CatalogBusy, CatalogError
 from topicture.store.decisions import Decision
@@ -102,20 +105,21 @@ def test_a_damaged_catalog_gives_one_clear_line(catalog, damage):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder_can_still_be_read(catalog):
-    image = add(catalog)
-    catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
-    folder = catalog.folder
-    catalog.close()
-    folder.chmod(0o555)
-    try:
-        with Catalog.open(folder) as reader:
-            assert verdicts(reader, image) == {"tiger": "present"}
-        with pytest.raises(CatalogError, match="can't be written"):
-            Catalog.open(folder, write=True)
-    finally:
-        folder.chmod(0o755)
+def test_a_read_only_folder_can_still_be_read():
+    with tempfile.TemporaryDirectory(prefix="topicture-test-") as name:
+        root = Path(name)
+        with Catalog.create(root) as catalog:
+            image = add(catalog)
+            catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
+        give_away(root, *root.rglob("*"))
+        for path in (root / ".topicture", *root.rglob(".topicture/*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        with without_privileges():
+            with Catalog.open(root / ".topicture") as reader:
+                assert verdicts(reader, image) == {"tiger": "present"}
+            with pytest.raises(CatalogError, match="can't be written"):
+                Catalog.open(root / ".topicture", write=True)
+        (root / ".topicture").chmod(0o755)
 
 
 def test_every_step_of_the_schema_is_applied_once(catalog):
