@@ -12,9 +12,11 @@ from photo_folder import N_TAGGED, RECIPE, N, jpeg, learn, make_library, make_ph
 from topicture.app.annotating import annotate
 from topicture.app.reviewing import ORDERS
 from topicture.app.service import Library
+from topicture.app.taggings import gather
 from topicture.errors import BadWord, CorpusError, DataNotFound, ModelFileError, NotFitted, TopictureError
 from topicture.search import UnknownWords
 from topicture.store import Catalog, CatalogError
+from topicture.store.decisions import Decision
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +113,25 @@ def test_unreadable_photos_are_skipped_with_their_reason(library):
     library.scan()
     report = library.learn("lsa", regions=False, workers=0)
     assert len(report.skipped) == 5
-    assert any("bomb.png: 20000 x 20000 pixels is over the limit" in line for line in report.skipped)
+    assert any("bomb.png: " in line and "limit" in line for line in report.skipped)
     assert any("document.jpg: not a photo format that is read (it is PDF)" in line for line in report.skipped)
     assert len(library.status().unreadable) == 5
     assert library.annotate(workers=0).photos == N
+
+
+def test_only_judged_pairs_calibrate(library):
+    """A reviewed photo tells what was asked about it, and what was accepted in bulk tells nothing."""
+    asked, bulk = library.queue("certain", limit=1)[0], library.queue("uncertain", limit=1)[0]
+    library.decide(asked.image, [asked.word], "rejected")
+    with Catalog.open(library.folder, write=True) as catalog:
+        catalog.decisions.decide([Decision(bulk.image, bulk.word, "present")], "bulk")
+        taggings = gather(catalog, 3)
+    rows = {image.image: i for i, image in enumerate(taggings.images)}
+    assert taggings.known[taggings.captioned].all()
+    assert taggings.known[rows[asked.image]].sum() == 1
+    assert taggings.rejected.sum() == 1
+    assert not taggings.known[rows[bulk.image], taggings.vocabulary.index(bulk.word)]
+    assert taggings.truth[rows[bulk.image]].sum() == 1
 
 
 def test_nothing_learned_yet(tmp_path):

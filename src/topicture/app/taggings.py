@@ -63,7 +63,7 @@ def gather(catalog: Catalog, min_count: int) -> Taggings:
         raise CorpusError(f"no tag is on at least {min_count} photos; tag more, or lower --min-count")
     column = {word: i for i, word in enumerate(frequent)}
     shape = (len(images), len(frequent))
-    truth, known, rejected = (np.zeros(shape, bool) for _ in range(3))
+    truth, known, rejected, in_bulk = (np.zeros(shape, bool) for _ in range(4))
     captioned = np.zeros(len(images), bool)
     captions: list[list[str]] = [[] for _ in images]
     for row, word, verdict, source in tags:
@@ -72,9 +72,11 @@ def gather(catalog: Catalog, min_count: int) -> Taggings:
             continue
         truth[row, column[word]] = verdict == "present"
         rejected[row, column[word]] = verdict == "rejected"
-        known[row, column[word]] = source != "bulk"
+        known[row, column[word]] = True
+        in_bulk[row, column[word]] = source == "bulk"
         if verdict == "present":
             captions[row].append(word)
     known[captioned] = True
+    known &= ~in_bulk
     rare = tuple(sorted(word for word, n in counts.items() if n < min_count))
     return Taggings(images, Vocabulary(frequent), captions, truth, known, rejected, captioned, rare)

@@ -1,7 +1,6 @@
 """Opening the catalog's database: journal, version, and errors in plain words."""
 
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,6 @@ class Database:
         self.path = path
         self.connection = connection
         self._depth = 0
-        self._thread = threading.get_ident()
 
     def execute(self, statement: str, values: tuple | dict = ()) -> sqlite3.Cursor:
         """Run one statement."""
@@ -122,8 +120,7 @@ def _connect(path: Path, write: bool) -> Database:
 
 
 def _connection(name: str, *, uri: bool) -> sqlite3.Connection:
-    # A web server's threads take turns at one connection; Python's own guard would forbid that.
-    connection = sqlite3.connect(name, uri=uri, timeout=30, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(name, uri=uri, timeout=30, isolation_level=None)
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 

@@ -37,9 +37,7 @@ class WriterLock:
             raise CatalogBusy(f"{self.path.parent}: {holder}; wait for it to end") from None
         about = {"command": command, "pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
         os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(about).encode(), 0) if hasattr(os, "pwrite") else os.write(
-            handle, json.dumps(about).encode()
-        )
+        os.write(handle, json.dumps(about).encode())
         self._file = handle
         return self
 
