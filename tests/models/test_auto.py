@@ -1,0 +1,117 @@
+"""auto: what it tries, what it keeps, what it tells, and that hidden captions stay hidden."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from topicture.corpus import Corpus
+from topicture.errors import CorpusError, TopictureError
+from topicture.models.auto import Auto
+from topicture.models.auto_members import MEMBERS, members_for
+from topicture.models.blend import nats_by_word
+from topicture.models.registry import load_annotator
+
+CHEAP = ["naive-bayes", "knn", "logistic"]
+
+
+def collection(rng, n_images=150, n_tagged=120, informative=True):
+    """Five kinds of images; visual words and descriptor tell the kind, or nothing."""
+    kind = rng.integers(0, 5, n_images)
+    seen = kind if informative else rng.permutation(kind)
+    bags = rng.poisson(0.3 + 1.0 * (seen[:, None] == np.arange(20) // 4))
+    captions = np.eye(6)[kind] + (rng.random((n_images, 6)) < 0.1)
+    truth = captions.copy()
+    captions[n_tagged:] = 0
+    descriptor = np.eye(5)[seen] + 0.7 * rng.normal(size=(n_images, 5))
+    corpus = Corpus.from_arrays(
+        captions=captions, vocabulary=list("abcdef"), visual_words=bags, descriptor=descriptor
+    )
+    return corpus, sparse.csr_array(truth)
+
+
+def test_is_not_worse_than_its_members_on_new_images(rng):
+    corpus, truth = collection(rng, n_images=600)
+    new = np.arange(120, 600)
+    auto = Auto(CHEAP).fit(corpus)
+    own = nats_by_word(auto.annotate(corpus[new]), truth[new])
+    for member in members_for(corpus, CHEAP):
+        row = next(row for row in auto.report_ if row.member == member.title)
+        p = member.make(row.settings, 0).fit(corpus).annotate(corpus[new])
+        assert own < nats_by_word(p, truth[new]) + 0.01
+
+
+def test_tells_what_it_tried_and_why(rng):
+    corpus, _ = collection(rng)
+    auto = Auto(CHEAP).fit(corpus)
+    assert [row.member for row in auto.report_] == [member.title for member in members_for(corpus, CHEAP)]
+    assert {row.note for row in auto.report_} <= {"used", "does not help the others"}
+    assert sum(row.note == "used" for row in auto.report_) == len(auto.members_)
+    for row in auto.report_:
+        assert (row.weight > 0) == (row.note == "used")
+        assert row.member in auto.table()
+    assert auto.result_ in auto.table()
+
+
+def test_time_that_does_not_suffice_is_told(rng):
+    corpus, _ = collection(rng)
+    auto = Auto(["naive-bayes", "network"], budget_seconds=1e-3).fit(corpus)
+    assert [member.name for member in auto.members_] == ["naive-bayes"]
+    assert "time" in next(row for row in auto.report_ if row.member.startswith("network")).note
+
+
+def test_with_nothing_to_see_the_answers_are_the_word_frequencies(rng):
+    corpus, _ = collection(rng, n_images=400, n_tagged=300, informative=False)
+    p = Auto(CHEAP).fit(corpus).annotate(corpus)
+    frequencies = np.asarray(corpus.captions.sum(axis=0)).ravel() / corpus.captions.sum()
+    assert np.abs(p - frequencies).mean() < 0.02
+
+
+def test_held_out_answers_are_honest(rng):
+    """Captions without any relation to the images can't be foretold, however well they can be learned by heart."""
+    corpus, _ = collection(rng, informative=False)
+    auto = Auto(CHEAP).fit(corpus)
+    captions = sparse.csr_array(corpus.captions[corpus.tagged])
+    frequencies = np.tile(auto.p_w_, (captions.shape[0], 1))
+    honest = nats_by_word(auto.held_out_[auto.fold_of_ >= 0], captions)
+    assert honest > nats_by_word(frequencies, captions) - 0.02
+    assert (auto.fold_of_ >= 0).sum() == corpus.tagged.sum()
+    np.testing.assert_allclose(auto.held_out_.sum(axis=1), 1)
+
+
+def test_learns_again_from_another_collection(rng):
+    corpus, _ = collection(rng)
+    auto = Auto(CHEAP).fit(corpus)
+    bare = Corpus.from_arrays(
+        captions=corpus.captions, vocabulary=corpus.vocabulary, descriptor=corpus.descriptor
+    )
+    assert auto.fit(bare).annotate(bare).shape == (150, 6)
+    with pytest.raises(CorpusError, match="descriptor"):
+        auto.annotate(Corpus.from_arrays(captions=corpus.captions, vocabulary=corpus.vocabulary))
+
+
+def test_every_default_member_can_be_made(tiny_corpus):
+    found = members_for(tiny_corpus)
+    assert {member.model for member in found} == set(MEMBERS)
+    for member in found:
+        assert member.make(member.settings[0], seed=1).name == member.model
+
+
+def test_a_corpus_without_views_is_refused(rng):
+    bare = Corpus.from_arrays(captions=np.eye(4), vocabulary=list("abcd"))
+    with pytest.raises(CorpusError, match="view"):
+        Auto().fit(bare)
+
+
+@pytest.mark.parametrize("params", [{"n_folds": 1}, {"budget_seconds": 0}, {"members": ["no such model"]}])
+def test_parameters_are_checked(params, rng):
+    with pytest.raises(TopictureError):
+        Auto(**params).fit(collection(rng)[0])
+
+
+def test_the_table_is_kept_in_the_file(rng, tmp_path):
+    corpus, _ = collection(rng)
+    auto = Auto(CHEAP).fit(corpus)
+    auto.save(tmp_path / "model")
+    loaded = load_annotator(tmp_path / "model")
+    assert loaded.table() == auto.table()
+    np.testing.assert_array_equal(loaded.annotate(corpus), auto.annotate(corpus))
