@@ -141,7 +141,7 @@ def test_a_difference_within_the_noise_does_not_count():
 def test_page_and_figures(tmp_path):
     write_figures(evidence(), tmp_path)
     page = write_page(evidence(), tmp_path).read_text(encoding="utf-8")
-    assert "| corel-sift | emm-margin | 0.501 ± 0.001 |" in page
+    assert "| corel-sift | emm-margin | 3 | 0.501 ± 0.001 |" in page
     for name in ("images", "tags", "training", "regions"):
         assert (tmp_path / f"yang2010-{name}.png").stat().st_size > 1000
         assert f"(yang2010-{name}.png)" in page
@@ -165,7 +165,7 @@ def test_the_command_measures_and_writes(problem, tmp_path, monkeypatch, capsys)
     page = (tmp_path / "yang2010.md").read_text(encoding="utf-8")
     words = problem.corpus.captions.sum() / 30
     assert f"| msrc-sift | 30 | 6 | {words:.1f} | 60 | 12 | 9 | 3 |" in page
-    assert "| msrc-sift | emm-ml | not measured |" in page
+    assert "| msrc-sift | emm-ml | 0 | not measured |" in page
     main(["--out", str(tmp_path), "--quick"])
     assert "1/1" not in capsys.readouterr().err  # nothing was left to do
     with pytest.raises(SystemExit, match="another kind of run"):

@@ -134,7 +134,8 @@ def _order(
             + ", ".join(f"{data} {with_error(values, signed=True)}" for data, values in gaps.items())
         )
         held += [bool(values.mean() > 0) and _clear(values) for values in gaps.values() if len(values)]
-    return claim, "; ".join(lines), _verdict(held)
+    seen_on = sum(any(len(seen.difference(data, *pair, measure, index)) for pair in pairs) for data in sets)
+    return claim, "; ".join(lines), _verdict(held, seen_on, len(sets))
 
 
 def _clear(values: np.ndarray) -> bool:
@@ -152,7 +153,7 @@ def _best_at_every_k(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str
         best = [max(means, key=lambda model: means[model][i]) == "emm-margin" for i in range(len(KS))]
         lines.append(f"{data}: at {sum(best)} of {len(KS)} k")
         held.append(all(best))
-    return "EMM_d is best for every k up to 40", "; ".join(lines), _verdict(held)
+    return "EMM_d is best for every k up to 40", "; ".join(lines), _verdict(held, len(held), len(sets))
 
 
 def _stable(seen: Evidence, axis: str, claim: str) -> tuple[str, str, str]:
@@ -171,7 +172,7 @@ def _stable(seen: Evidence, axis: str, claim: str) -> tuple[str, str, str]:
             f"{kept['emm-margin']:.0%} to emm-margin"
         )
         held.append(kept["emm-margin"] > kept["dba"] + 0.05)
-    return claim, "; ".join(lines), _verdict(held)
+    return claim, "; ".join(lines), _verdict(held, len(held), len(seen.problems))
 
 
 def _zeros(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str]:
@@ -187,7 +188,11 @@ def _zeros(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str]:
     )
 
 
-def _verdict(held: Sequence[bool]) -> str:
+def _verdict(held: Sequence[bool], n_measured: int = 1, n_problems: int = 1) -> str:
+    """In words, and on how many of the problems where that is not on all of them."""
     if not held:
         return "not measured"
-    return "holds" if all(held) else "holds partly" if any(held) else "does not hold"
+    verdict = "holds" if all(held) else "holds partly" if any(held) else "does not hold"
+    return (
+        verdict if n_measured == n_problems else f"{verdict} ({n_measured} of {n_problems} problems measured)"
+    )

@@ -35,7 +35,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "# Hybrid generative/discriminative learning for automatic image annotation (Yang, Bian and Zha, 2010): "
         "our figures",
         "Written by `python -m topicture.annotations.yang2010_report`; measured on "
-        f"{evidence['date']}, {done}. Means ± standard errors over the folds of one five-fold cross-validation.",
+        f"{evidence['date']}, {done}. Means ± standard errors over those folds of one five-fold cross-validation that "
+        "were measured; differences are taken on folds that both models have.",
         HEAD,
         _table(
             (
@@ -72,8 +73,10 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "![Top-k accuracy of images](yang2010-images.png)",
         "## Against the number of tags and of training images (Figure 2, middle and right)",
         *(_sweep_table(seen, data, axis) for data in seen.swept for axis in ("tags", "images")),
-        "![Top-5 accuracy against the number of tags](yang2010-tags.png)",
-        "![Top-5 accuracy against the number of training images](yang2010-training.png)",
+        "![Top-5 accuracy against the number of tags](yang2010-tags.png)" if seen.swept else "Not measured.",
+        "![Top-5 accuracy against the number of training images](yang2010-training.png)"
+        if seen.swept
+        else "",
         "## Regions (Figure 3)",
         "Share of the regions with a true word whose word is among their k best.",
         _region_table(seen),
@@ -95,8 +98,8 @@ def _image_table(seen: Evidence) -> str:
         for model in COMPARED:
             curve = seen.folds(data, model, "f1")
             cells = [with_error(curve[:, k - 1]) if len(curve) else "not measured" for k in ks]
-            lines.append((data, model, *cells))
-    return _table(("Problem", "Model", *(f"k = {k}" for k in ks)), lines)
+            lines.append((data, model, str(len(curve)), *cells))
+    return _table(("Problem", "Model", "Folds", *(f"k = {k}" for k in ks)), lines)
 
 
 def _sweep_table(seen: Evidence, data: str, axis: str) -> str:

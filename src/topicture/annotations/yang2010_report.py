@@ -24,7 +24,6 @@ from topicture.errors import TopictureError
 
 __all__ = ["main"]
 
-SWEEPS = ("corel-sift", "msrc-sift")  # problems whose tags and training images are counted down
 QUICK: Settings = {title: {"max_iter": 3, "n_topics": 10} for title in COMPARED}
 
 
@@ -41,7 +40,7 @@ def gather(
     problems = {name: load_problem(path) for name, path in files.items()}
     evidence["problems"] = {name: _facts(problem) for name, problem in problems.items()}
     sizes = {name: problem.corpus.n_words for name, problem in problems.items()}
-    jobs = plan(sizes, n_folds=1, variants=False) if quick else plan(sizes, sweeps=SWEEPS)
+    jobs = plan(sizes, n_folds=1, variants=False) if quick else plan(sizes, sweeps=PROBLEMS)
     evidence["n_jobs"] = len(jobs)
 
     def keep(job: Job, result: dict[str, Any]) -> None:

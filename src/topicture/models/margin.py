@@ -26,7 +26,7 @@ __all__ = ["Cut", "MarginProblem", "Solution", "cut_at", "hinge", "solve", "viol
 _ACTIVE = 1e-9  # share of the multipliers' sum below which a cut is not worth keeping for the next round
 _IDLE = 10  # rounds without a multiplier after which a cut leaves the master problem
 _FEW = 16  # relevant classes of an image up to which comparing beats sorting
-_BISECTIONS = 8
+_BISECTIONS = 6
 
 
 # --- Values ----------------------------------------------------------------------------------------------------
@@ -89,15 +89,17 @@ def violated_pairs(problem: MarginProblem, w: np.ndarray) -> np.ndarray:
 def _by_comparison(keys: np.ndarray, relevant: np.ndarray, most: int) -> np.ndarray:
     """Violated pairs of the classes listed, by comparing all irrelevant keys with each of the `most` relevant ones."""
     n, L = keys.shape
-    rows = np.arange(n)[:, None]
-    columns = np.argsort(~relevant, axis=1, kind="stable")[:, :most]  # the relevant classes, then padding
-    own = np.where(relevant[rows, columns], keys[rows, columns], np.inf)
+    rows, columns = np.nonzero(relevant)
+    place = np.arange(len(rows)) - np.searchsorted(rows, rows)  # among the relevant classes of its image
+    own = np.full((n, most), np.inf)
+    own[rows, place] = keys[rows, columns]
     others = np.where(relevant, -np.inf, keys)
-    counts = np.zeros((n, L), np.int32)
-    for column, key in zip(columns.T, own.T, strict=True):
-        violated = others > key[:, None]
+    counts, of_own = np.zeros((n, L), np.int32), np.zeros((n, most), np.int32)
+    for i in range(most):
+        violated = others > own[:, i, None]
         counts += violated
-        counts[np.arange(n), column] += violated.sum(axis=1, dtype=np.int32)
+        of_own[:, i] = np.count_nonzero(violated, axis=1)
+    counts[rows, columns] = of_own[rows, place]
     return counts
 
 
