@@ -8,6 +8,7 @@ import pytest
 from topicture.annotations import auto_report, auto_work
 from topicture.annotations.auto_learning import learn_auto
 from topicture.annotations.auto_page import write_page
+from topicture.annotations.descriptor_images import Division
 from topicture.corpus import Corpus
 from topicture.corpus.datasets import Corel16k
 from topicture.errors import CorpusError
@@ -114,3 +115,30 @@ def test_learning_for_the_tool_keeps_the_order_of_the_images(cheap, rng):
 def test_too_few_tagged_photos_are_told(cheap, rng):
     with pytest.raises(CorpusError, match="tag at least 3"):
         learn_auto(toy(rng, 10).without_captions(np.arange(10) > 1))
+
+
+def test_joined_descriptors_keep_the_angles_between_images(rng):
+    def division(columns):
+        parts = []
+        for n in (30, 5):
+            corpus = toy(rng, n)
+            parts.append(
+                Corpus.from_arrays(
+                    captions=corpus.captions,
+                    vocabulary=corpus.vocabulary,
+                    descriptor=rng.random((n, columns)),
+                )
+            )
+        return Division(*parts)
+
+    first, second = division(4), division(3)
+    joined = auto_work.joined([first, second], n_columns=7)
+    assert joined.train.descriptor.shape == (30, 7)
+    sides = []
+    for part in (first, second):
+        centred = part.test.descriptor - part.train.descriptor.mean(axis=0)
+        sides.append(centred / np.linalg.norm(centred, axis=1, keepdims=True))
+    expected = np.linalg.norm(np.hstack(sides)[0] - np.hstack(sides)[1])
+    found = np.linalg.norm(joined.test.descriptor[0] - joined.test.descriptor[1])
+    assert found == pytest.approx(expected)
+    assert auto_work.joined([first, second], n_columns=2).test.descriptor.shape == (5, 2)

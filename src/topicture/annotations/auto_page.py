@@ -55,10 +55,11 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
         + ", ".join(f"{name} {number}" for name, number in evidence["versions"].items())
         + f", seed {evidence['seed']}. Corel subsets: means ± standard errors over subsets.",
         "",
-        "**Rule.** Settings of every annotator, and the share of word frequencies in its answers, are chosen on three "
-        "hidden folds of the tagged images; `auto` learns the weights of its blend on the same folds. In the usual "
-        "split the annotators learn from the tagged images alone; with 25% tagged they also see the untagged images, "
-        "without captions, which label-spreading, mix-unigram, network and auto use.",
+        "**Rule.** Settings of every annotator, and the share of word frequencies in its answers, are chosen by the "
+        "likelihood of the captions of three hidden folds of the tagged images; `auto` learns the weights of its "
+        "blend on the same folds. In the usual split the annotators learn from the tagged images alone; with 25% "
+        "tagged they also see the untagged images, without captions, which label-spreading, mix-unigram, lap-var1, "
+        "network and auto use.",
     ]
     for protocol in PARTS:
         runs = [run for run in evidence["runs"] if run["protocol"] == protocol]
@@ -170,7 +171,8 @@ def _pixels(pixels: dict[str, Any]) -> list[str]:
     return [
         "## Corel-5k from pixels",
         "",
-        f"{pixels['train']} training and {pixels['test']} test images, 260 words, features: {pixels['features']}. "
+        f"{pixels['train']} training and {pixels['test']} test images, 260 words, features: {pixels['features']}, "
+        f"side by side in {pixels['columns']} columns. "
         f"Five words an image; means over words. Words are ranked by ln p(w | image) - {pixels['evenness']:g} ln p(w), "
         "the factor chosen on hidden folds of the training images, and, for comparison, by p(w | image).",
         "",

@@ -5,8 +5,8 @@ folds of the tagged images on which `auto` learns its blend. Captions of the ima
 """
 
 import platform
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from topicture.annotations.descriptor_images import COREL, WORDS_PER_IMAGE, described
+from topicture.annotations.descriptor_images import COREL, WORDS_PER_IMAGE, Division, described
 from topicture.annotations.metrics import per_word, summary
 from topicture.annotations.protocols import PROTOCOLS, Part, with_training_words
 from topicture.corpus import Corpus
 from topicture.corpus.datasets import corel5k, corel16k
 from topicture.models.auto import Auto, Row
 from topicture.models.auto_members import members_for
+from topicture.models.base import columns_of
 from topicture.models.empirical import word_frequencies
+from topicture.models.neighbours import unit_rows
 
-__all__ = ["PARTS", "PIXELS", "RIVAL_BLEND", "SEED", "from_pixels", "subset_run", "versions"]
+__all__ = ["PARTS", "PIXELS", "RIVAL_BLEND", "SEED", "from_pixels", "joined", "subset_run", "versions"]
 
 SEED = 0
 # Enough for every member on a busy machine, so that the figures do not depend on its speed.
@@ -32,7 +34,10 @@ RIVAL_BLEND = "mean of naive-bayes, tagprop and logistic"
 _RIVALS = ("naive-bayes", "tagprop", "logistic")
 # Protocol of the report -> how the annotator learns, and whether the large part is the tagged one.
 PARTS = {"usual split": ("train-test", True), "25% tagged": ("semi-supervised", False)}
-PIXELS = "deep, lite2"
+PIXELS = ("deep, lite2", "deep, lite0")
+# The members that can use a descriptor alone; the space of its columns is cut to so many dimensions.
+_PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "network", "logistic"]
+_PIXEL_COLUMNS = 512
 # How far words' frequencies are taken out of the ranking when measures are means over words.
 _EVENNESS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
@@ -73,8 +78,11 @@ def subset_run(subset: int, protocol: str, data: str | None, say: Say) -> dict[s
 
 def from_pixels(data: str | None, cache: str | None, say: Say, workers: int = 2) -> dict[str, Any]:
     """Measures on Corel-5k with deep features: 260 words, five an image, means over words."""
-    part = described(corel5k("evaluation", data), COREL[PIXELS], cache=cache, workers=workers)
-    auto = Auto(budget_seconds=BUDGET_SECONDS, seed=SEED).fit(part.train)
+    pictures = corel5k("evaluation", data)
+    part = joined([described(pictures, COREL[title], cache=cache, workers=workers) for title in PIXELS])
+    begin = perf_counter()
+    auto = Auto(_PIXEL_MEMBERS, budget_seconds=BUDGET_SECONDS, seed=SEED).fit(part.train)
+    seconds = perf_counter() - begin
     say(auto.table())
     questions = part.test.without_captions()
     answers = {**_competitors(auto, part.train, questions), "auto": auto.annotate(questions)}
@@ -89,7 +97,9 @@ def from_pixels(data: str | None, cache: str | None, say: Say, workers: int = 2)
         rows[name] = {"plain": plain, "even": even, **summary(p, truth).as_dict()}
         say(f"Corel-5k, {name}: F1 {even['f1']:.3f}, N+ {even['n_plus']} (as ranked: {plain['f1']:.3f})")
     return {
-        "features": PIXELS,
+        "features": " and ".join(PIXELS),
+        "columns": columns_of(part.train, "descriptor"),
+        "seconds": seconds,
         "train": len(part.train),
         "test": len(part.test),
         "evenness": evenness,
@@ -97,6 +107,27 @@ def from_pixels(data: str | None, cache: str | None, say: Say, workers: int = 2)
         "table": [asdict(row) for row in auto.report_],
         "measures": rows,
     }
+
+
+def joined(parts: Sequence[Division], n_columns: int = _PIXEL_COLUMNS) -> Division:
+    """Images with the descriptors of several divisions side by side, of equal length, in fewer columns.
+
+    The columns span the principal axes of the training images, but in random directions: so each says about as much as
+    another, and a model may drop any.
+    """
+    descriptors = []
+    for part in parts:
+        centre = np.asarray(part.train.descriptor).mean(axis=0)
+        descriptors.append([unit_rows(np.asarray(images.descriptor) - centre) for images in part])
+    train, test = (np.hstack(side) for side in zip(*descriptors, strict=True))
+    centre = train.mean(axis=0)
+    axes = np.linalg.eigh((train - centre).T @ (train - centre))[1][:, -n_columns:]
+    rng = np.random.default_rng(SEED)
+    axes = axes @ np.linalg.qr(rng.standard_normal((axes.shape[1], axes.shape[1])))[0]
+    return Division(
+        replace(parts[0].train, descriptor=(train - centre) @ axes),
+        replace(parts[0].test, descriptor=(test - centre) @ axes),
+    )
 
 
 def versions() -> dict[str, str]:
