@@ -1,21 +1,11 @@
 """Learn: photos and tags to a model with calibrated probabilities."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from topicture.annotations.auto_choice import (
-    N_FOLDS,
-    HeldOut,
-    Trial,
-    candidates,
-    choose_model,
-    held_out,
-    settings_for,
-    settled,
-)
+from topicture.annotations.auto_choice import N_FOLDS, HeldOut, Trial
 from topicture.annotations.presence import (
     JudgedPairs,
     Presence,
@@ -25,13 +15,14 @@ from topicture.annotations.presence import (
     reliability,
     thresholds,
 )
+from topicture.app.choosing import choose_and_fit, fit
 from topicture.app.model_folder import Learned, save_learned
 from topicture.app.progress import Report, silent
 from topicture.app.taggings import Taggings, gather
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
-from topicture.models.base import Annotator, columns_of
-from topicture.models.registry import annotator_class, make_annotator
+from topicture.models.base import columns_of
+from topicture.models.registry import annotator_class
 from topicture.store import Catalog
 from topicture.store.places import LivingImage
 from topicture.vision.features import Features
@@ -92,17 +83,13 @@ def learn(
         catalog, taggings.images, Recipe(**catalog.get("recipe")), workers, report, taggings=taggings
     )
     corpus, kept = description.corpus, description.kept
-    names = candidates(corpus) if model == "auto" else [model]
-    trials, scores = choose_model(
-        corpus, names, seed=seed, on_fold=lambda name, done, total: report("Trying models", done, total)
-    )
     n_tagged = int(corpus.tagged.sum())
-    annotator = _fit(trials[0].model, corpus, n_tagged, "Learning", report)
-    scores = _scored_alike(annotator, corpus, scores, seed, report)
+    annotator, trials, scores = choose_and_fit(corpus, model, seed=seed, report=report)
     presence, pairs = _calibrate(scores, taggings.truth[kept], taggings.known[kept], seed)
     region_annotator = None
     if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
-        region_annotator = _fit(REGION_MODEL, corpus, n_tagged, "Learning regions", report)
+        region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report)
+    by_region = next((a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None)
     told = _told(trials, pairs, corpus, min_count, n_tagged)
     learned = Learned(
         annotator, region_annotator, description.features, presence, pairs.above(LEAST_PRESENCE), told
@@ -113,7 +100,7 @@ def learn(
         "photos": len(corpus),
         "tagged": n_tagged,
         "words": corpus.n_words,
-        "labels_regions": annotator.labels_regions or region_annotator is not None,
+        "labels_regions": by_region is not None,
         "map": trials[0].mean,
     }
     catalog.suggestions.add_model(folder.name, annotator.name, annotator.version, facts)
@@ -125,11 +112,7 @@ def learn(
         words=corpus.n_words,
         too_rare=taggings.too_rare,
         trials=tuple(trials),
-        region_model=region_annotator.name
-        if region_annotator
-        else annotator.name
-        if annotator.labels_regions
-        else None,
+        region_model=by_region.name if by_region else None,
         calibration_error=told["calibration_error"],
         skipped=tuple(str(unreadable) for unreadable in _named(description, taggings.images)),
     )
@@ -169,40 +152,6 @@ def look_at(
 def _named(description: Description, images: list[LivingImage]) -> list[str]:
     paths = {image.content.hex(): image.path for image in images}
     return [f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable]
-
-
-def _fit(name: str, corpus: Corpus, n_tagged: int, stage: str, report: Report) -> Annotator:
-    report(stage, 0, None)
-    annotator = make_annotator(name, **settings_for(name, n_tagged)).fit(
-        corpus, callback=_step(stage, report)
-    )
-    report(stage, annotator.n_iter_ or 1, annotator.n_iter_ or 1)
-    return annotator
-
-
-def _step(stage: str, report: Report) -> Callable[[Any], None]:
-    done = 0
-
-    def step(progress: Any) -> None:
-        nonlocal done
-        done += 1
-        report(stage, done, None)
-
-    return step
-
-
-def _scored_alike(annotator: Annotator, corpus: Corpus, tried: HeldOut, seed: int, report: Report) -> HeldOut:
-    """Held-out scores of annotators with the very settings of the one that is used."""
-    choices = settled(annotator)
-    if not choices:
-        return tried
-    settings = {**annotator.get_params(deep=False), **choices}
-    return held_out(
-        lambda: type(annotator)(**settings),
-        corpus,
-        seed=seed,
-        on_fold=lambda done: report("Calibrating", done, N_FOLDS),
-    )
 
 
 def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:
