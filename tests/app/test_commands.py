@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 from photo_folder import RECIPE, jpeg, learn, make_library, make_photos, put
@@ -71,6 +72,12 @@ def test_every_verb_is_in_the_help_and_has_its_own(topicture):
         code, text, _ = topicture(verb, "--help")
         assert code == 0
         assert "--json" in text
+
+
+def test_every_verb_is_in_the_guide():
+    guide = (Path(__file__).parent.parent.parent / "docs" / "tool.md").read_text(encoding="utf-8")
+    for verb in VERBS:
+        assert f"`{verb}" in guide, f"{verb} is missing from docs/tool.md"
 
 
 def test_init_scans_and_tells(tmp_path, topicture, monkeypatch):
