@@ -31,7 +31,7 @@ class HeldOut:
 
     Attributes
     ----------
-    p : (D, V); images without a caption get the mean over the folds
+    p : (D, V); images without a caption that were asked for get the mean over the folds, others zeros
     fold_of : (D,), -1 for images without a caption
     """
 
@@ -74,12 +74,13 @@ def choose_model(
     corpus: Corpus,
     names: Sequence[str],
     *,
+    also: NDArray[np.bool_] | None = None,
     seed: int = 0,
     on_fold: Callable[[str, int, int], None] = lambda name, done, total: None,
 ) -> tuple[list[Trial], HeldOut]:
     """Trials, the best first, and the held-out distributions of the best; ties go to the earlier name.
 
-    `on_fold` is told the candidate, and how many of all fits are done.
+    `also` as for `held_out`; `on_fold` is told the candidate, and how many of all fits are done.
     """
     tried: list[tuple[Trial, HeldOut]] = []
     for number, name in enumerate(names):
@@ -87,6 +88,7 @@ def choose_model(
         outcome = held_out(
             lambda name=name, settings=settings: make_annotator(name, **settings),  # type: ignore[misc]
             corpus,
+            also=also,
             seed=seed,
             on_fold=lambda done, name=name, number=number: on_fold(  # type: ignore[misc]
                 name, number * N_FOLDS + done, len(names) * N_FOLDS
@@ -114,11 +116,14 @@ def held_out(
     make: Callable[[], Annotator],
     corpus: Corpus,
     *,
+    also: NDArray[np.bool_] | None = None,
     n_folds: int = N_FOLDS,
     seed: int = 0,
     on_fold: Callable[[int], None] = lambda done: None,
 ) -> HeldOut:
     """Hide one fold of the captions after the other, learn, and annotate what was hidden.
+
+    `also` (D,) names images without a caption to annotate as well, such as those that people rejected words for.
 
     Raises CorpusError where there are fewer tagged images than folds.
     """
@@ -127,13 +132,13 @@ def held_out(
         raise CorpusError(f"{len(tagged)} tagged photos are too few to learn from; tag at least {n_folds}")
     fold_of = np.full(len(corpus), -1)
     fold_of[np.random.default_rng(seed).permutation(tagged)] = np.arange(len(tagged)) % n_folds
-    bare = corpus.without_captions()
+    extra = np.zeros(len(corpus), bool) if also is None else also & (fold_of < 0)
     p = np.zeros((len(corpus), corpus.n_words))
     for fold in range(n_folds):
         annotator = make().fit(corpus.without_captions(fold_of == fold))
-        answers = annotator.annotate(bare)
-        p[fold_of == fold] = answers[fold_of == fold]
-        p[fold_of < 0] += answers[fold_of < 0] / n_folds
+        asked = np.flatnonzero((fold_of == fold) | extra)
+        answers = annotator.annotate(corpus[asked].without_captions())
+        p[asked] += answers * np.where(extra[asked], 1 / n_folds, 1.0)[:, None]
         on_fold(fold + 1)
     return HeldOut(p, fold_of)
 

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from topicture.annotations.auto_choice import (
     N_FOLDS,
     HeldOut,
@@ -29,14 +32,23 @@ class Chosen(NamedTuple):
     scores: HeldOut  # of annotators just like it, to calibrate probabilities on
 
 
-def choose_and_fit(corpus: Corpus, model: str, *, seed: int, report: Report) -> Chosen:
-    """Try the models, learn the best from everything, and score the hidden folds with its very settings."""
+def choose_and_fit(
+    corpus: Corpus, model: str, judged: NDArray[np.bool_], *, seed: int, report: Report
+) -> Chosen:
+    """Try the models, learn the best from everything, and score the hidden folds with its very settings.
+
+    `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores.
+    """
     names = candidates(corpus) if model == "auto" else [model]
     trials, scores = choose_model(
-        corpus, names, seed=seed, on_fold=lambda name, done, total: report("Trying models", done, total)
+        corpus,
+        names,
+        also=judged,
+        seed=seed,
+        on_fold=lambda name, done, total: report("Trying models", done, total),
     )
     annotator = fit(trials[0].model, corpus, "Learning", report)
-    return Chosen(annotator, trials, _scored_alike(annotator, corpus, scores, seed, report))
+    return Chosen(annotator, trials, _scored_alike(annotator, corpus, judged, scores, seed, report))
 
 
 def fit(name: str, corpus: Corpus, stage: str, report: Report) -> Annotator:
@@ -61,7 +73,14 @@ def _step(stage: str, report: Report) -> Callable[[Any], None]:
     return step
 
 
-def _scored_alike(annotator: Annotator, corpus: Corpus, tried: HeldOut, seed: int, report: Report) -> HeldOut:
+def _scored_alike(
+    annotator: Annotator,
+    corpus: Corpus,
+    judged: NDArray[np.bool_],
+    tried: HeldOut,
+    seed: int,
+    report: Report,
+) -> HeldOut:
     """Held-out scores of annotators with the very settings of the one that is used."""
     choices = settled(annotator)
     if not choices:
@@ -70,6 +89,7 @@ def _scored_alike(annotator: Annotator, corpus: Corpus, tried: HeldOut, seed: in
     return held_out(
         lambda: type(annotator)(**settings),
         corpus,
+        also=judged,
         seed=seed,
         on_fold=lambda done: report("Calibrating", done, N_FOLDS),
     )

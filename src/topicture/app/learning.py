@@ -84,8 +84,9 @@ def learn(
     )
     corpus, kept = description.corpus, description.kept
     n_tagged = int(corpus.tagged.sum())
-    annotator, trials, scores = choose_and_fit(corpus, model, seed=seed, report=report)
-    presence, pairs = _calibrate(scores, taggings.truth[kept], taggings.known[kept], seed)
+    truth, known = taggings.truth[kept], taggings.known[kept]
+    annotator, trials, scores = choose_and_fit(corpus, model, known.any(axis=1), seed=seed, report=report)
+    presence, pairs = _calibrate(scores, truth, known, seed)
     region_annotator = None
     if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
         region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report)
