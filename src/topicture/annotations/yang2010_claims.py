@@ -150,8 +150,9 @@ def _best_at_every_k(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str
         if any(len(curve) == 0 for curve in curves.values()):
             continue
         means = {model: curve.mean(axis=0) for model, curve in curves.items()}
-        best = [max(means, key=lambda model: means[model][i]) == "emm-margin" for i in range(len(KS))]
-        lines.append(f"{data}: at {sum(best)} of {len(KS)} k")
+        n = min(len(KS), seen.problems[data]["words"] - 1)  # beyond that all words are predicted
+        best = [max(means, key=lambda model: means[model][i]) == "emm-margin" for i in range(n)]
+        lines.append(f"{data}: at {sum(best)} of {n} k")
         held.append(all(best))
     return "EMM_d is best for every k up to 40", "; ".join(lines), _verdict(held, len(held), len(sets))
 
@@ -160,7 +161,13 @@ def _stable(seen: Evidence, axis: str, claim: str) -> tuple[str, str, str]:
     """Compared by what is left of the top-5 accuracy at the hard end of the curve."""
     lines, held = [], []
     for data in seen.swept:
-        points = seen.points(data, axis)
+        points = [
+            point
+            for point in seen.points(data, axis)
+            if all(len(seen.folds(data, model, "f1", point)) for model in ("emm-margin", "dba"))
+        ]
+        if len(points) < 2:
+            continue
         easy, hard = (points[0], points[-1]) if axis == "tags" else (points[-1], points[0])
         kept = {}
         for model in ("emm-margin", "dba"):

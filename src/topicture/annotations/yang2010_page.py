@@ -38,6 +38,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         f"{evidence['date']}, {done}. Means ± standard errors over those folds of one five-fold cross-validation that "
         "were measured; differences are taken on folds that both models have.",
         HEAD,
+        *evidence.get("notes", []),
         _table(
             (
                 "Problem",
