@@ -40,6 +40,13 @@ def test_groups_with_a_tagged_photo_come_late():
     assert not tagged[teaching_order(rows, tagged, 89)].any()
 
 
+def test_only_those_that_may_be_asked_about_are():
+    rows, group = groups([40, 30, 20])
+    order = teaching_order(rows, np.zeros(90, bool), 5, among=group > 0)
+    assert len(order) == 5
+    assert group[order].min() == 1
+
+
 def test_weights_count():
     rows, group = groups([40, 30])
     weight = np.where(group == 1, 1.0, 0.1)

@@ -39,6 +39,7 @@ def teaching_order(
     tagged: NDArray[np.bool_],
     n: int,
     *,
+    among: NDArray[np.bool_] | None = None,
     weight: Floats | None = None,
     seed: int = 0,
 ) -> NDArray[np.int64]:
@@ -48,14 +49,14 @@ def teaching_order(
     ----------
     rows : (D, L), what the photos look like; compared by cosine
     tagged : (D,) bool
+    among : (D,) bool, the untagged photos that may be asked about; all by default
     weight : (D,) not negative, how much it counts that a photo is like a tagged one; all alike by default
     """
-    untagged = np.flatnonzero(~tagged)
-    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    untagged = np.flatnonzero(~tagged if among is None else among & ~tagged)
     asked = _sample(untagged, MAX_PHOTOS, seed)
     judges = _sample(np.arange(len(rows)), MAX_PHOTOS, seed + 1)
-    likeness = np.maximum(unit[asked] @ unit[judges].T, 0).astype(np.float32)  # (asked, judges)
-    covered = _covered(unit, np.flatnonzero(tagged), judges)
+    likeness = np.maximum(_unit(rows, asked) @ _unit(rows, judges).T, 0).astype(np.float32)  # (asked, judges)
+    covered = _covered(rows, np.flatnonzero(tagged), judges)
     counts = (np.ones(len(judges)) if weight is None else weight[judges]).astype(np.float32)
     chosen: list[int] = []
     gains = np.full(len(asked), np.inf)  # bounds: a gain never grows
@@ -76,14 +77,21 @@ def _sample(positions: NDArray[np.int64], n: int, seed: int) -> NDArray[np.int64
     return np.sort(np.random.default_rng(seed).choice(positions, n, replace=False))
 
 
+def _unit(rows: NDArray[np.floating], positions: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Some of the rows at length 1; the others, which may lie on disk, are not touched."""
+    some = np.asarray(rows[positions], np.float32)
+    return some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+
+
 def _covered(
-    unit: NDArray[np.floating], tagged: NDArray[np.int64], judges: NDArray[np.int64]
+    rows: NDArray[np.floating], tagged: NDArray[np.int64], judges: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """Likeness of each judge to the tagged photo most like it."""
     covered = np.zeros(len(judges), np.float32)
+    judging = _unit(rows, judges).T
     for start in range(0, len(tagged), 1024):
-        block = unit[tagged[start : start + 1024]] @ unit[judges].T
-        covered = np.maximum(covered, block.max(axis=0)).astype(np.float32)
+        block = _unit(rows, tagged[start : start + 1024]) @ judging
+        covered = np.maximum(covered, block.max(axis=0))
     return covered
 
 

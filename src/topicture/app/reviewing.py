@@ -61,42 +61,55 @@ def queue(
     if order not in ORDERS:
         raise TopictureError(f"there is no order {order!r}; there are: {', '.join(ORDERS)}")
     open_ = catalog.suggestions.open(current_model(catalog).id, word=tag, image=image)
-    key = _teaching_key(catalog, open_, limit) if order == "teaching" else None
-    if key is None:
-        value = (lambda s: abs(s.probability - 0.5)) if order == "uncertain" else (lambda s: -s.probability)
-        first: dict[int, float] = {}
-        for suggestion in open_:
-            first[suggestion.image] = min(first.get(suggestion.image, np.inf), value(suggestion))
-        rank = (
-            (lambda s: (first[s.image], s.image, value(s), s.word))
-            if by_image
-            else (lambda s: (value(s), s.image, s.word))
-        )
-        chosen = sorted(open_, key=rank)[:limit]
+    if order == "teaching":
+        places = _teaching_places(catalog, {suggestion.image for suggestion in open_}, limit)
+        values = [places.get(suggestion.image, len(places)) - suggestion.probability for suggestion in open_]
+    elif order == "certain":
+        values = [-suggestion.probability for suggestion in open_]
     else:
-        chosen = sorted(open_, key=lambda s: (key.get(s.image, len(key)), s.image, -s.probability))[:limit]
+        values = [abs(suggestion.probability - 0.5) for suggestion in open_]
+    chosen = _in_order(open_, values, together=by_image or order == "teaching")[:limit]
     paths = catalog.places.first_paths({suggestion.image for suggestion in chosen})
     return [Question(paths[s.image], s.image, s.word, s.probability) for s in chosen]
 
 
-def _teaching_key(catalog: Catalog, open_: Sequence[Open], n: int) -> dict[int, int]:
-    """Image -> place in the order in which photos teach most."""
+def _in_order(open_: Sequence[Open], values: Sequence[float], *, together: bool) -> list[Open]:
+    """Suggestions by rising value; with `together`, photo by photo, in the order of their first suggestion."""
+    first: dict[int, float] = {}
+    for suggestion, value in zip(open_, values, strict=True):
+        first[suggestion.image] = min(first.get(suggestion.image, np.inf), value)
+    ranked = sorted(
+        zip(open_, values, strict=True),
+        key=lambda pair: (
+            first[pair[0].image] if together else pair[1],
+            pair[0].image,
+            pair[1],
+            pair[0].word,
+        ),
+    )
+    return [suggestion for suggestion, _ in ranked]
+
+
+def _teaching_places(catalog: Catalog, asked: set[int], n: int) -> dict[int, int]:
+    """Image -> place in the order in which photos teach most, for the first n of those to be asked about."""
     from topicture.annotations.teaching import teaching_order
 
     folder = catalog.index_folder()
     if folder is None or not (folder / "descriptor.npy").exists():
         raise DataNotFound("the teaching order needs an index of appearances; run 'topicture annotate'")
     images = np.load(folder / "images.npy")
-    asked = {suggestion.image for suggestion in open_}
-    captioned = {
+    answered = {
         image
         for image, _, verdict, source in catalog.decisions.all_tags()
         if verdict == "present" and (source in CAPTIONING or source == "review")
     }
-    wanted = np.array([int(image) in asked and int(image) not in captioned for image in images])
-    rows = np.asarray(np.load(folder / "descriptor.npy", mmap_mode="r"), np.float32)
-    order = teaching_order(rows, ~wanted, min(n, int(wanted.sum())))
+    rows = np.load(folder / "descriptor.npy", mmap_mode="r")
+    order = teaching_order(rows, _among(images, answered), n, among=_among(images, asked - answered))
     return {int(images[position]): place for place, position in enumerate(order)}
+
+
+def _among(images: np.ndarray, chosen: set[int]) -> np.ndarray:
+    return np.array([int(image) in chosen for image in images], dtype=bool)
 
 
 def accept_above(
