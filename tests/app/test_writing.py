@@ -131,6 +131,27 @@ def test_suggestions_accepted_in_bulk_are_marked_as_the_machines(tmp_path):
     assert not set(first.added) & set(keywords.words)
 
 
+def test_what_was_accepted_in_bulk_survives_other_programs_and_a_lost_catalog(tmp_path):
+    library = make_library(tmp_path / "photos")
+    learn(library)
+    library.accept_above(0.7)
+    changes = library.write().changes
+    root = library.folder.parent
+    before = library.status().accepted_here
+    for change in changes:  # as another program would that changes a rating
+        os.utime(root / change.sidecar)
+    library.scan()
+    assert library.status().accepted_here == before
+    (root / changes[0].path).rename(root / "moved.jpg")
+    (root / changes[0].sidecar).rename(root / "moved.jpg.xmp")
+    library.scan()
+    assert {tag.word for tag in library.tags(root / "moved.jpg")} >= set(changes[0].added)
+    shutil.rmtree(library.folder)
+    again = Library.create(root, recipe=RECIPE)
+    again.scan()
+    assert again.tags(root / "moved.jpg") == []  # a machine's choice is nobody's decision
+
+
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_a_write_that_fails_stays_pending_with_its_reason(library, root, monkeypatch, code):
     library.decide(root / "photo-002.jpg", ["tiger"], "present")

@@ -142,7 +142,7 @@ def _take(
             catalog.file_words.forget(found.path)
             if not was_known:
                 catalog.set("replaced", [*(catalog.get("replaced") or []), [place.image, image]])
-    counts.decisions += catalog.file_words.update(found.path, image, keywords.words)
+    counts.decisions += catalog.file_words.update(found.path, image, keywords.words, keywords.by_machine)
     skipped.extend(f"{printable(found.path)}: {reason}" for reason in keywords.refused)
 
 

@@ -21,14 +21,17 @@ class FileWords:
         self._db = database
         self._decisions = decisions
 
-    def update(self, path: str, image: int, words: Iterable[str]) -> int:
-        """Note what a file says now, and log what that changes; the number of decisions."""
+    def update(self, path: str, image: int, words: Iterable[str], by_machine: Iterable[str] = ()) -> int:
+        """Note what a file says now, and log what that changes; the number of decisions.
+
+        `by_machine` are words that stand there as a model's choice: nobody's decision, but neither were they removed.
+        """
         where = os.fsencode(path)
-        now = set(words)
         with self._db.transaction():
             before = self._said_at(where)
             ever = before | self._said_of(image)
             ours = self._written_at(where)
+            now = set(words) | (set(by_machine) & (ever | ours.keys()))
             self._db.execute("DELETE FROM file_words WHERE path = ?", (where,))
             self._db.execute_many(
                 "INSERT INTO file_words VALUES (?, ?)",
