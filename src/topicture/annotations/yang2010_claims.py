@@ -113,6 +113,17 @@ def claims(evidence: dict[str, Any]) -> list[tuple[str, str, str]]:
             "regions",
             0,
         ),
+        *(
+            _order(
+                seen,
+                f"Regions of images {told} captions: the classifiers above Corr-LDA (top 1)",
+                truth,
+                [(model, "corr-lda") for model in CLASSIFIERS],
+                measure,
+                0,
+            )
+            for measure, told in (("regions_captioned", "with"), ("regions", "without"))
+        ),
         _zeros(seen, sets),
     ]
 
