@@ -112,6 +112,20 @@ def test_a_word_that_another_program_removes_is_not_written_again(library, root)
     assert photo_keywords(root / "photo-002.jpg").words == ("grass",)
 
 
+def test_a_sidecar_that_moved_with_its_photo_is_still_ours(library, root):
+    library.decide(root / "photo-002.jpg", ["tiger"], "present")
+    library.write()
+    for name in ("photo-002.jpg", "photo-002.jpg.xmp"):
+        (root / name).rename(root / name.replace("photo-002", "moved"))
+    library.scan()
+    assert library.write().files == 0
+    library.decide(root / "moved.jpg", ["tiger"], "rejected")
+    assert library.write().changes[0].removed == ("tiger",)
+    assert photo_keywords(root / "moved.jpg").words == ()
+    library.scan()
+    assert {tag.word: tag.verdict for tag in library.tags(root / "moved.jpg")} == {"tiger": "rejected"}
+
+
 def test_copies_of_a_photo_each_get_their_sidecar(library, root):
     put(root / "copy.jpg", (root / "photo-002.jpg").read_bytes())
     library.scan()

@@ -37,6 +37,7 @@ class FileWords:
                 "INSERT INTO file_words VALUES (?, ?)",
                 [(where, self._decisions.word_id(word)) for word in sorted(now)],
             )
+            self._follow(where, image, now - ours.keys())
             added = now - ever - ours.keys()
             removed = {
                 word
@@ -86,6 +87,15 @@ class FileWords:
                 "AND path IN (SELECT path FROM places WHERE image = ? AND gone IS NOT NULL)",
                 (word, image),
             )
+
+    def _follow(self, where: bytes, image: int, words: set[str]) -> None:
+        """A sidecar that was moved or copied with its photo: what we wrote into it is still ours to take out."""
+        self._db.execute_many(
+            "INSERT OR IGNORE INTO written SELECT ?1, word, state, by_machine, at FROM written "
+            "WHERE state = 'done' AND path != ?1 AND path IN (SELECT path FROM places WHERE image = ?2) "
+            "AND word = (SELECT id FROM words WHERE word = ?3)",
+            [(where, image, word) for word in sorted(words)],
+        )
 
     def _is_present(self, image: int, word: str) -> bool:
         return (
