@@ -29,7 +29,7 @@ EXPECTED_FAILURES: dict[str, str] = {}
 COUNT_BASED = [name for name in tp.model_names() if set(annotator_class(name).needs) <= {"visual_words"}]
 # Small, and quick to compile: the checks fit corpora of many shapes.
 SMALL = {"n_topics": 2, "n_init": 1, "max_iter": 3}
-SMALL_OF = {"mix-unigram": {"smoothing": "map"}}
+SMALL_OF = {"mix-unigram": {"smoothing": "map"}, "auto": {"members": ["naive-bayes", "knn"]}}
 
 
 def small(name):

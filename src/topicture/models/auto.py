@@ -106,7 +106,8 @@ class Auto(Annotator):
         start = perf_counter()
         tagged = np.flatnonzero(corpus.tagged)
         if len(tagged) < 2:
-            raise CorpusError(f"{self.name}: {len(tagged)} tagged images are too few to learn from")
+            few = "one sample" if len(tagged) else "no image"
+            raise CorpusError(f"{self.name}: {few} is tagged, too few to learn from; tag at least two")
         self.p_w_ = word_frequencies(corpus, 0.5)
         self.fold_of_ = np.full(len(corpus), -1)
         order = np.random.default_rng(self.seed).permutation(tagged)
