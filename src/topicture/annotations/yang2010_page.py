@@ -65,7 +65,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
             ],
         ),
         "## The paper's findings",
-        "A difference counts where its mean over the folds is more than two standard errors from 0.",
+        "A difference counts where its mean over the folds is more than two standard errors from 0, that of a single "
+        "fold (without ±) as it is.",
         _table(("Finding", "Here", "Verdict"), claims(evidence)),
         REASONS,
         "## Top-k accuracy of images (Figure 2, left)",
