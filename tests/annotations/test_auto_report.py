@@ -142,3 +142,10 @@ def test_joined_descriptors_keep_the_angles_between_images(rng):
     found = np.linalg.norm(joined.test.descriptor[0] - joined.test.descriptor[1])
     assert found == pytest.approx(expected)
     assert auto_work.joined([first, second], n_columns=2).test.descriptor.shape == (5, 2)
+
+
+def test_evened_words_are_chosen_where_they_stand_out():
+    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.9, 0.1]])
+    shares = np.array([0.9, 0.25])
+    assert auto_work.evened(p, shares, 0.0).argmax(axis=1).tolist() == [0, 0, 0, 0]
+    assert auto_work.evened(p, shares, 1.0).argmax(axis=1).tolist() == [0, 1, 0, 0]

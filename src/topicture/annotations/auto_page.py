@@ -173,8 +173,9 @@ def _pixels(pixels: dict[str, Any]) -> list[str]:
         "",
         f"{pixels['train']} training and {pixels['test']} test images, 260 words, features: {pixels['features']}, "
         f"side by side in {pixels['columns']} columns. "
-        f"Five words an image; means over words. Words are ranked by ln p(w | image) - {pixels['evenness']:g} ln p(w), "
-        "the factor chosen on hidden folds of the training images, and, for comparison, by p(w | image).",
+        "Five words an image; means over words. Words are ranked by p(w | image) over the mean of the word's highest "
+        f"answers to the power {pixels['evenness']:g} (one power for all, chosen for `auto` on hidden folds of the "
+        "training images), and, for comparison, by p(w | image).",
         "",
         *_table(["annotator", "F1", "N+", "F1 by p", "N+ by p", "accuracy", "perplexity"], cells),
         "",

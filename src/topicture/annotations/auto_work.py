@@ -25,7 +25,17 @@ from topicture.models.base import columns_of
 from topicture.models.empirical import word_frequencies
 from topicture.models.neighbours import unit_rows
 
-__all__ = ["PARTS", "PIXELS", "RIVAL_BLEND", "SEED", "from_pixels", "joined", "subset_run", "versions"]
+__all__ = [
+    "PARTS",
+    "PIXELS",
+    "RIVAL_BLEND",
+    "SEED",
+    "evened",
+    "from_pixels",
+    "joined",
+    "subset_run",
+    "versions",
+]
 
 SEED = 0
 # Enough for every member on a busy machine, so that the figures do not depend on its speed.
@@ -38,8 +48,8 @@ PIXELS = ("deep, lite2", "deep, lite0")
 # The members that can use a descriptor alone; the space of its columns is cut to so many dimensions.
 _PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "network", "logistic"]
 _PIXEL_COLUMNS = 512
-# How far words' frequencies are taken out of the ranking when measures are means over words.
-_EVENNESS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+# How far words are made even in the ranking when measures are means over words.
+_EVENNESS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
 
 Say = Callable[[str], None]
 
@@ -86,13 +96,13 @@ def from_pixels(data: str | None, cache: str | None, say: Say, workers: int = 2)
     say(auto.table())
     questions = part.test.without_captions()
     answers = {**_competitors(auto, part.train, questions), "auto": auto.annotate(questions)}
-    p_w = word_frequencies(part.train, 0.5)
-    evenness = _best_evenness(auto, part.train, p_w)
+    shares = _shares(part.train)
+    evenness = _best_evenness(auto, part.train, shares)
     truth = part.test.captions
     rows = {}
     for name, p in answers.items():
         plain, even = (
-            per_word(np.log(p) - e * np.log(p_w), truth, WORDS_PER_IMAGE)._asdict() for e in (0.0, evenness)
+            per_word(evened(p, shares, e), truth, WORDS_PER_IMAGE)._asdict() for e in (0.0, evenness)
         )
         rows[name] = {"plain": plain, "even": even, **summary(p, truth).as_dict()}
         say(f"Corel-5k, {name}: F1 {even['f1']:.3f}, N+ {even['n_plus']} (as ranked: {plain['f1']:.3f})")
@@ -156,8 +166,26 @@ def _first(answers: dict[str, np.ndarray], model: str) -> np.ndarray:
     return next(p for name, p in answers.items() if name.split(" on ")[0] == model)
 
 
-def _best_evenness(auto: Auto, train: Corpus, p_w: np.ndarray) -> float:
-    """The exponent of 1/p(w) with the best F1 on hidden folds of the training images.
+def evened(p: np.ndarray, shares: np.ndarray, evenness: float) -> np.ndarray:
+    """Scores (n, V) for choosing a fixed number of words an image where every word counts the same in the end.
+
+    A word's probabilities are divided by the mean of its highest ones: as many as images are expected to have it, by
+    its share (V,) of the training images. So a word is chosen where it stands out among its own answers. `evenness` is
+    the exponent of the divisor.
+    """
+    highest = -np.sort(-p, axis=0)
+    expected = np.clip(np.round(shares * len(p)).astype(int), 1, len(p))
+    tops = np.cumsum(highest, axis=0)[expected - 1, np.arange(len(shares))] / expected
+    return np.log(p) - evenness * np.log(tops)
+
+
+def _shares(train: Corpus) -> np.ndarray:
+    """Share of the tagged images that have each word, (V,)."""
+    return np.asarray((train.captions > 0).sum(axis=0)).ravel() / max(int(train.tagged.sum()), 1)
+
+
+def _best_evenness(auto: Auto, train: Corpus, shares: np.ndarray) -> float:
+    """The evenness with the best F1 on hidden folds of the training images.
 
     Means over words depend on how often a word occurs, so the folds have about the size of the test set.
     """
@@ -165,10 +193,12 @@ def _best_evenness(auto: Auto, train: Corpus, p_w: np.ndarray) -> float:
     captions = sparse.csr_array(train.captions)[order]
     tagged = np.flatnonzero(auto.fold_of_ >= 0)
     chunks = np.array_split(np.random.default_rng(SEED).permutation(tagged), 9)
-    log_p = np.log(auto.held_out_)
 
     def f1(evenness: float) -> float:
-        scores = log_p - evenness * np.log(p_w)
-        return float(np.mean([per_word(scores[rows], captions[rows], WORDS_PER_IMAGE).f1 for rows in chunks]))
+        found = (
+            per_word(evened(auto.held_out_[rows], shares, evenness), captions[rows], WORDS_PER_IMAGE)
+            for rows in chunks
+        )
+        return float(np.mean([measures.f1 for measures in found]))
 
     return max(_EVENNESS, key=f1)
