@@ -379,7 +379,9 @@ def test_a_large_label_weight_keeps_regions_to_their_images_tags(estimator):
     settings = {"label": "printed", "n_sweeps_use": 20, "max_iter": 3}
     shares = []
     for weight in (1.0, 1000.0):
-        found = estimator(label_weight=weight, **settings).fit(corpus).label_regions(corpus, use_captions=True)
+        found = (
+            estimator(label_weight=weight, **settings).fit(corpus).label_regions(corpus, use_captions=True)
+        )
         own = [rows[:, tags > 0].sum() for rows, tags in zip(found, corpus.captions.toarray(), strict=True)]
         shares.append(sum(own) / int(corpus.n_regions[:-1].sum()))  # the last image has no tags
     assert shares[0] < 0.99

@@ -33,7 +33,7 @@ only add a bias for each class. The exponential prior is no sparser than the Dir
 
 **Why everything learned is worse than word frequency on Corel** ("full bound" below). With hundreds of classes
 most of a region's probability soon leaves its image's own tags. The learned label weights then fall to their lower
-limit (all of them within two iterations on Corel-5k's blobs), training goes on without labels, and the priors are fitted to
+limit (all of them within two iterations on Corel-5k's blobs), training goes on without labels, and the priors fit
 unlabelled regions. A fixed large label weight and fixed priors repair that; the defaults have them.
 
 **Corr-LDA.** It sees the regions' real-valued features, DBA and EMM their visual words; that what a codebook loses
