@@ -5,7 +5,7 @@
 The tree holds small JPEG files, each another picture; a third of them are tagged, the others have four suggestions
 each, and a search index of 300 words covers all. Every verb is measured as a function (`seconds`; `cpu s` are
 the ones to compare on a busy machine) and as a command of its own (`command s`, with the start of Python and its
-imports), whose peak memory is given.
+imports), whose peak memory is given: an upper bound, since the system starts its count at the parent's.
 """
 
 import io
