@@ -39,10 +39,6 @@ class Blend(NamedTuple):
         p = np.exp(log_softmax(scores, axis=1))
         return p / p.sum(axis=1, keepdims=True)
 
-    def without(self, m: int) -> "Blend":
-        """The blend without member m."""
-        return Blend(np.delete(self.backgrounds, m), np.delete(self.weights, m), self.prior_weight)
-
 
 def nats_by_word(p: np.ndarray, captions: sparse.csr_array) -> float:
     """Mean of -ln p(w | i) over the words of the captions (n, V); its exponential is the caption perplexity."""

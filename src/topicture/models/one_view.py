@@ -16,20 +16,14 @@ from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.empirical import word_frequencies
+from topicture.models.latent_space import NeededViews
 from topicture.models.neighbours import unit_rows
 
-__all__ = ["VIEWS", "NeededView", "OneView", "Scaling", "captions_from", "captions_state", "scaling_of"]
+__all__ = ["VIEWS", "OneView", "Scaling", "captions_from", "captions_state", "scaling_of"]
 
 VIEWS = ("descriptor", "visual_words")
 # Added to every word's count, so that a word that no tagged image has is rare, not impossible.
 _PSEUDO_COUNT = 0.5
-
-
-class NeededView:
-    """`needs` of a model with a `view` parameter: on an instance its view, on the class the default one."""
-
-    def __get__(self, instance: Any, owner: type) -> tuple[str, ...]:
-        return VIEWS[:1] if instance is None else (instance.view,)
 
 
 class OneView(Annotator):
@@ -40,7 +34,7 @@ class OneView(Annotator):
     p_w_ : (V,) word frequencies
     """
 
-    needs: ClassVar[Any] = NeededView()
+    needs: ClassVar[Any] = NeededViews()
 
     view: str
     background: float

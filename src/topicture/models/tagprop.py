@@ -83,10 +83,10 @@ def word_sigmoids(propagated: np.ndarray, present: np.ndarray) -> tuple[np.ndarr
     for _ in range(_NEWTON_STEPS):
         p = expit(a * x + b)
         residual, curve = present - p, p * (1 - p)
-        # A prior of half an image's weight on b keeps words on all images, or on none, finite.
         gradient_a = (residual * x).sum(axis=0) - _RIDGE * a
         gradient_b = residual.sum(axis=0)
         aa = (curve * x * x).sum(axis=0) + _RIDGE
+        # A word on all images, or on none, has no curvature left in b; steps are clipped as well.
         ab, bb = (curve * x).sum(axis=0), curve.sum(axis=0) + 1e-6
         determinant = aa * bb - ab * ab
         step_a = (bb * gradient_a - ab * gradient_b) / determinant
