@@ -204,6 +204,17 @@ def test_search_without_a_model_finds_what_people_said(tmp_path):
     }
 
 
+def test_check_reads_the_features(library):
+    assert library.check() == []
+    (shard,) = library.folder.glob("index/*/features/00000.npy")
+    content = bytearray(shard.read_bytes())
+    content[-1] ^= 1
+    shard.write_bytes(content)
+    (line,) = library.check()
+    assert "00000.npy" in line
+    assert "annotate" in line
+
+
 def test_similar_photos_share_their_colours(learned):
     similar = learned.similar("photo-000.jpg", 3)
     assert len(similar) == 3

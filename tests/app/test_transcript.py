@@ -1,4 +1,4 @@
-"""The transcript of docs/tool.md is what the commands print."""
+"""The transcript of the README is what the commands print."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "tool.md"
+PAGE = Path(__file__).parent.parent.parent / "README.md"
 # Other processors round differently: digits may differ in their last place, and with them the order of near ties.
 SLACK = 0.03
 

@@ -12,7 +12,7 @@ most uncertain photos alone did worse than asking at random.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,15 @@ from topicture.models.base import Annotator
 __all__ = ["LearningCurve", "Point", "labels_needed", "learning_curve", "teaching_order", "uncertainty"]
 
 Floats = NDArray[np.float64]
+
+
+class Rows(Protocol):
+    """An array (D, L), or what can be read like one: rows that lie on disk."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, positions: Any, /) -> NDArray[np.floating]: ...
+
+
 # Photos that stand for a larger collection, and that are considered: the table of likeness stays below 100 MB.
 MAX_PHOTOS = 5000
 
@@ -35,7 +44,7 @@ def uncertainty(p: Floats) -> Floats:
 
 
 def teaching_order(
-    rows: NDArray[np.floating],
+    rows: Rows,
     tagged: NDArray[np.bool_],
     n: int,
     *,
@@ -77,15 +86,13 @@ def _sample(positions: NDArray[np.int64], n: int, seed: int) -> NDArray[np.int64
     return np.sort(np.random.default_rng(seed).choice(positions, n, replace=False))
 
 
-def _unit(rows: NDArray[np.floating], positions: NDArray[np.int64]) -> NDArray[np.float32]:
+def _unit(rows: Rows, positions: NDArray[np.int64]) -> NDArray[np.float32]:
     """Some of the rows at length 1; the others, which may lie on disk, are not touched."""
     some = np.asarray(rows[positions], np.float32)
     return some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 
-def _covered(
-    rows: NDArray[np.floating], tagged: NDArray[np.int64], judges: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def _covered(rows: Rows, tagged: NDArray[np.int64], judges: NDArray[np.int64]) -> NDArray[np.float32]:
     """Likeness of each judge to the tagged photo most like it."""
     covered = np.zeros(len(judges), np.float32)
     judging = _unit(rows, judges).T

@@ -15,6 +15,7 @@ from topicture.errors import TopictureError
 from topicture.search import WordIndex
 from topicture.store import Catalog
 from topicture.store.decisions import CAPTIONING
+from topicture.store.shards import write_shards
 from topicture.vision.deep import unit_rows
 
 __all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
@@ -136,7 +137,7 @@ def _save_index(
     _save(folder / "images.npy", numbers[order])
     if corpus.descriptor is not None:
         rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
-        _save(folder / "descriptor.npy", rows[order])
+        write_shards(folder / "features", rows[order])
     catalog.set("index", folder.name)
 
 

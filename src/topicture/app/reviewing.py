@@ -94,8 +94,8 @@ def _teaching_places(catalog: Catalog, asked: set[int], n: int) -> dict[int, int
     """Image -> place in the order in which photos teach most, for the first n of those to be asked about."""
     from topicture.annotations.teaching import teaching_order
 
-    folder = catalog.index_folder()
-    if folder is None or not (folder / "descriptor.npy").exists():
+    folder, rows = catalog.index_folder(), catalog.features()
+    if folder is None or rows is None:
         raise DataNotFound("the teaching order needs an index of appearances; run 'topicture annotate'")
     images = np.load(folder / "images.npy")
     answered = {
@@ -103,7 +103,6 @@ def _teaching_places(catalog: Catalog, asked: set[int], n: int) -> dict[int, int
         for image, _, verdict, source in catalog.decisions.all_tags()
         if verdict == "present" and (source in CAPTIONING or source == "review")
     }
-    rows = np.load(folder / "descriptor.npy", mmap_mode="r")
     order = teaching_order(rows, _among(images, answered), n, among=_among(images, asked - answered))
     return {int(images[position]): place for place, position in enumerate(order)}
 

@@ -150,9 +150,8 @@ def _is_in(images: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 
 def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]:
     """The photos that look most like one of the collection, best first."""
-    folder = catalog.index_folder()
-    path = None if folder is None else folder / "descriptor.npy"
-    if path is None or not path.exists():
+    rows = catalog.features()
+    if rows is None:
         raise DataNotFound(
             "there is no index of appearances; run 'topicture annotate' (views: deep or colour-layout)"
         )
@@ -160,7 +159,6 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
     at = int(np.searchsorted(images, image))
     if at >= len(images) or images[at] != image:
         raise DataNotFound("the photo is not in the index yet; run 'topicture annotate'")
-    rows = np.load(path, mmap_mode="r")
     question = np.asarray(rows[at], np.float32)
     likeness = np.concatenate(
         [np.asarray(rows[start : start + 8192], np.float32) @ question for start in range(0, len(rows), 8192)]

@@ -18,6 +18,7 @@ from topicture.store.decisions import Decisions
 from topicture.store.file_words import FileWords
 from topicture.store.lock import WriterLock
 from topicture.store.places import Places
+from topicture.store.shards import FeatureShards
 from topicture.store.suggestions import LearnedModel, Suggestions
 from topicture.store.writes import Writes
 
@@ -153,6 +154,13 @@ class Catalog:
         """The search index that counts, if there is one."""
         name = self.get("index")
         return None if name is None else self.folder / "index" / name
+
+    def features(self) -> FeatureShards | None:
+        """What the photos of the index look like, a row a photo, memory-mapped; None where that was not measured."""
+        folder = self.index_folder()
+        if folder is None or not (folder / "features").exists():
+            return None
+        return FeatureShards(folder / "features")
 
     def new_folder(self, kind: str) -> Path:
         """A folder name under `models` or `index` that is not in use; what a killed run left there is removed."""

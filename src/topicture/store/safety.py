@@ -97,6 +97,9 @@ def _index_problems(catalog: Catalog) -> list[str]:
         return []
     try:
         WordIndex.open(folder)
+        features = catalog.features()
+        if features is not None:
+            return [f"{line} (topicture annotate makes it again)" for line in features.damage()]
     except TopictureError as error:
         return [f"{error} (topicture annotate makes it again)"]
     except OSError as error:

@@ -1,0 +1,120 @@
+"""Feature rows of many photos on disk: memory-mapped shards and a manifest with the hash of each.
+
+manifest.json     format, rows, columns, dtype; for each shard its file, rows and BLAKE2 hash
+00000.npy ...     the rows, in order
+
+A reader maps the shards and touches only the rows it asks for. The hashes are compared by `damage`, when somebody
+asks whether the catalog is whole, since that reads everything.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicture.atomic import write_atomically
+from topicture.errors import TopictureError
+
+__all__ = ["FeatureShards", "ShardError", "write_shards"]
+
+FORMAT = 1
+SHARD_ROWS = 32_768
+_MANIFEST = "manifest.json"
+
+
+class ShardError(TopictureError, ValueError):
+    """A folder of features that is damaged, foreign or of another version."""
+
+
+def write_shards(folder: Path, rows: np.ndarray, shard_rows: int = SHARD_ROWS) -> None:
+    """Write (D, L) rows into a new folder; the manifest comes last, so a folder with one is whole."""
+    folder.mkdir(parents=True)
+    shards = []
+    for number, start in enumerate(range(0, len(rows), shard_rows)):
+        part = np.ascontiguousarray(rows[start : start + shard_rows])
+        path = folder / f"{number:05d}.npy"
+        with open(path, "wb") as file:
+            np.save(file, part, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        shards.append({"file": path.name, "rows": len(part), "blake2b": _hash(path)})
+    manifest = {
+        "format": FORMAT,
+        "rows": len(rows),
+        "columns": rows.shape[1],
+        "dtype": str(rows.dtype),
+        "shards": shards,
+    }
+    write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
+
+
+class FeatureShards:
+    """Rows (D, L) that lie in shards, read like an array: by position, slice, or array of positions.
+
+    Raises ShardError where the folder is not what its manifest says, OSError where it is not there.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        try:
+            manifest = json.loads((folder / _MANIFEST).read_bytes())
+            if manifest["format"] != FORMAT:
+                raise ShardError(
+                    f"{folder.name}: features of format {manifest['format']}, which is not known here"
+                )
+            self.shape = int(manifest["rows"]), int(manifest["columns"])
+            self.dtype = np.dtype(manifest["dtype"])
+            self._listed: list[dict[str, Any]] = list(manifest["shards"])
+            self._shards = [self._open(shard) for shard in self._listed]
+            self._starts = np.cumsum([0] + [len(shard) for shard in self._shards])
+        except (KeyError, TypeError, ValueError, EOFError) as error:
+            if isinstance(error, ShardError):
+                raise
+            raise ShardError(f"{folder.name}: damaged features ({error})") from None
+        if self._starts[-1] != self.shape[0]:
+            raise ShardError(
+                f"{folder.name}: {self._starts[-1]} rows of features where {self.shape[0]} are listed"
+            )
+
+    def _open(self, shard: dict[str, Any]) -> np.ndarray:
+        name = str(shard["file"])
+        if Path(name).name != name:
+            raise ShardError(f"{self.folder.name}: {name!r} is not a file of the folder")
+        rows = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        if rows.shape != (shard["rows"], self.shape[1]) or rows.dtype != self.dtype:
+            raise ShardError(f"{name}: {rows.dtype} {rows.shape}, not what the manifest says")
+        return rows
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, positions: Any) -> np.ndarray:
+        wanted = np.arange(len(self))[positions]
+        if wanted.ndim == 0:
+            return np.array(self._row(int(wanted)))
+        rows = np.empty((len(wanted), self.shape[1]), self.dtype)
+        shard_of = np.searchsorted(self._starts, wanted, side="right") - 1
+        for number in np.unique(shard_of):
+            here = shard_of == number
+            rows[here] = self._shards[number][wanted[here] - self._starts[number]]
+        return rows
+
+    def _row(self, position: int) -> np.ndarray:
+        number = int(np.searchsorted(self._starts, position, side="right")) - 1
+        return self._shards[number][position - self._starts[number]]
+
+    def damage(self) -> list[str]:
+        """Shards whose content is not what was written, one line each; reads everything."""
+        return [
+            f"{self.folder.name}/{shard['file']}: its content has changed"
+            for shard in self._listed
+            if _hash(self.folder / shard["file"]) != shard["blake2b"]
+        ]
+
+
+def _hash(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
