@@ -22,6 +22,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from topicture.annotations.shao_page import finished_topics, write_figures, write_page
 from topicture.annotations.shao_work import FULL, QUICK, Plan, Unit, choices, do, fits, optima
 from topicture.atomic import write_atomically
@@ -66,18 +68,26 @@ def gather(
     return True
 
 
+# Every number of topics is compiled anew, and some hundred programs take more memory mappings than Linux gives a process.
+UNITS_A_PROCESS = 24
+
+
 def _done(
     units: Sequence[Unit], data: str | None, jobs: int, end: float
 ) -> Iterator[tuple[Unit, dict[str, Any]]]:
     """The results of the units, in the order in which they end; those begun in time."""
     if jobs == 1:
-        for unit in units:
+        for n_done, unit in enumerate(units, start=1):
             if time.monotonic() > end:
                 return
             yield unit, do(unit, data)
+            if n_done % UNITS_A_PROCESS == 0:
+                jax.clear_caches()
         return
     waiting, running = list(reversed(units)), dict[Future[dict[str, Any]], Unit]()
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), max_tasks_per_child=UNITS_A_PROCESS
+    ) as pool:
         while waiting or running:
             while waiting and len(running) < jobs and time.monotonic() < end:
                 unit = waiting.pop()
