@@ -68,7 +68,7 @@ def gather(
     return True
 
 
-# Every number of topics is compiled anew, and some hundred programs take more memory mappings than Linux gives a process.
+# Every number of topics is compiled anew; some hundred programs take more memory mappings than Linux gives a process.
 UNITS_A_PROCESS = 24
 
 
