@@ -2,8 +2,6 @@
 
 import json
 import os
-import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +33,16 @@ def test_a_hundred_kills_lose_nothing(tmp_path):
     assert report["killed"] == 100
 
 
+# The program, in a process whose files can't grow: what it writes fails as on a full disk.
+WITHOUT_ROOM = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+from topicture.app.cli import main
+main()
+"""
+
+
 @pytest.mark.parametrize(
     "verb", [["scan"], ["tag", "photo-000.jpg", "tiger"], ["learn", "--model", "lsa", "--no-regions"]]
 )
@@ -42,17 +50,10 @@ def test_a_full_disk_is_told_in_one_line_and_nothing_is_lost(tmp_path, verb):
     library = make_library(tmp_path / "photos", n=24, tagged=16)
     root = library.folder.parent
     before = hashes(root)
-
-    def no_room():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
-
-    command = [sys.executable, "-c", "from topicture.app.cli import main; main()", *verb]
+    command = [sys.executable, "-c", WITHOUT_ROOM, *verb]
     (root / "trip" / "photo-001.jpg").rename(root / "moved.jpg")  # something to do for the scan
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    result = subprocess.run(
-        command, cwd=root, capture_output=True, text=True, timeout=120, preexec_fn=no_room, env=environment
-    )
+    result = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, env=environment)
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
     assert result.stderr.startswith("topicture: ")
