@@ -355,7 +355,10 @@ def test_recovers_what_was_sampled(name):
         mu, 0.5, np.full(n_classes, 0.4 if name == "dba" else 1.0), np.full(n_classes, 12.0)
     )
     corpus = module.sample(rng, truth, 3000, n_regions=4, n_visual=25)
-    model = tp.make_annotator(name, max_iter=100).fit(corpus)
+    # Everything that was sampled is learned; the defaults, made for annotating, hold weights and priors fixed.
+    learned = {"label": "chord", "label_weight": 1.0, "eta": 0.5, "learn_eta": True}
+    learned["learn_alpha" if name == "dba" else "learn_lam"] = True
+    model = tp.make_annotator(name, max_iter=100, **learned).fit(corpus)
     assert_never_falls(model.objective_trace_)
     beta, found = (np.asarray(m) / np.asarray(m).sum(axis=1, keepdims=True) for m in (mu, model.params_.mu))
     n_tokens = model.params_.mu.sum(axis=1, keepdims=True)
