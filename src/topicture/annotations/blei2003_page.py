@@ -148,7 +148,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
     parts = [
         "# Modeling annotated data (Blei and Jordan, SIGIR 2003): our figures",
         "Written by `python -m topicture.annotations.blei2003_report`; measured on "
-        f"{evidence['date']}. {_starts(len(settings['seeds']))}",
+        f"{evidence['date']}. {' '.join([_starts(len(settings['seeds'])), *evidence.get('notes', [])])}",
         f"**Data.** Captions: Corel-5k from pixels, {corel['train']} training and {corel['test']} test images, 260 "
         "words, 46 blob features of 6 to 10 SLIC regions. Regions: MSRC v2, "
         f"{msrc['train']} training and {msrc['test']} test images, {msrc['regions']} test regions with a true word, "

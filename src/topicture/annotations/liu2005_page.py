@@ -120,7 +120,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "# Learning an image-word embedding (Liu and Tang, MM 2005): our figures",
         "Written by `python -m topicture.annotations.liu2005_report`; measured on "
         f"{evidence['date']}. Maximum normalised score, mean ± standard error over the parts of the data; the "
-        "threshold is the best one for the measured images, as in the paper.",
+        "threshold is the best one for the measured images, as in the paper. "
+        + " ".join(evidence.get("notes", [])),
         "## The paper's findings",
         "The difference of the two scores, averaged over K, ± its standard error over parts, and whether the order is "
         "the paper's at every K (holds), at some (holds partly), at none (does not hold).",
