@@ -98,8 +98,8 @@ def write_summary(folder: Path) -> Path:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in _VERSIONS)
     parts = [
         "# Results",
-        f"Put together by `topicture reproduce` on {date.today().isoformat()} with {versions}; not edited by hand. Each "
-        "published claim beside what was measured here, and whether it holds. When and how that was measured stands in "
+        f"Put together by `topicture reproduce` on {date.today().isoformat()} with {versions}; not edited by hand. "
+        "Each published claim beside what was measured here, and whether it holds. When and how that was measured stands in "
         "the report.",
     ]
     for page in pages:
