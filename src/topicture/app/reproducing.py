@@ -99,7 +99,7 @@ def write_summary(folder: Path) -> Path:
     parts = [
         "# Results",
         f"Put together by `topicture reproduce` on {date.today().isoformat()} with {versions}; not edited by hand. "
-        "Each published claim beside what was measured here, and whether it holds. When and how that was measured stands in "
+        "Each published claim beside what was measured here, and whether it holds. When and how stands in "
         "the report.",
     ]
     for page in pages:
