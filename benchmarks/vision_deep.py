@@ -16,9 +16,9 @@ from time import perf_counter
 import numpy as np
 from PIL import Image
 
-from topicture.annotations.descriptor_images import compare_on_corel
 from topicture.collection.scenes import render_scene
 from topicture.corpus.datasets import corel5k
+from topicture.experiments.descriptor_images import compare_on_corel
 from topicture.vision.deep import load_network
 from topicture.vision.features import Features
 from topicture.vision.pipeline import describe

@@ -13,9 +13,9 @@ from PIL import Image
 
 from topicture.annotations.plots import compared_region_words, labelled_regions
 from topicture.annotations.predict import region_labels, top_words, top_words_of_each
-from topicture.annotations.region_truth import RegionTruth, region_truth
 from topicture.collection.scenes import VOCABULARY, Scene, render_scene, render_scenes
 from topicture.corpus import Vocabulary
+from topicture.experiments.region_truth import RegionTruth, region_truth
 from topicture.models.base import Annotator
 from topicture.models.registry import make_annotator
 from topicture.vision.features import Features

@@ -12,9 +12,9 @@ from topicture.annotations.teaching import (
     teaching_order,
     uncertainty,
 )
-from topicture.annotations.teaching_report import table
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
+from topicture.experiments.teaching_report import table
 from topicture.models.registry import make_annotator
 
 

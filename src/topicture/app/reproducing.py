@@ -73,7 +73,7 @@ def reproduce(
         arguments = ["--out", str(out), *_given("--data", data)]
         arguments += ["--quick"] if quick else []
         arguments += ["--redo"] if redo else []
-        module = import_module(f"topicture.annotations.{report}_report")
+        module = import_module(f"topicture.experiments.{report}_report")
         if report != "shao":
             arguments += _given("--cache", cache)
         if report != "blei2003":

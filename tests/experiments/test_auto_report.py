@@ -1,0 +1,151 @@
+"""The report on `auto`: one run on a toy collection, what is kept, and the page."""
+
+import json
+
+import numpy as np
+import pytest
+
+from topicture.annotations.auto_learning import learn_auto
+from topicture.corpus import Corpus
+from topicture.corpus.datasets import Corel16k
+from topicture.errors import CorpusError
+from topicture.experiments import auto_report, auto_work
+from topicture.experiments.auto_page import write_page
+from topicture.experiments.descriptor_images import Division
+from topicture.models import auto_members
+
+
+@pytest.fixture
+def cheap(monkeypatch):
+    """Only members that take no time."""
+    monkeypatch.setattr(auto_members, "MEMBERS", ("naive-bayes", "knn", "tagprop", "logistic"))
+
+
+def toy(rng, n_images):
+    kind = rng.integers(0, 4, n_images)
+    bags = rng.poisson(0.2 + 1.2 * (kind[:, None] == np.arange(12) // 3))
+    captions = np.eye(5)[kind] + (rng.random((n_images, 5)) < 0.15)
+    return Corpus.from_arrays(captions=captions, vocabulary=list("abcde"), visual_words=bags)
+
+
+@pytest.fixture
+def toy_subset(monkeypatch, rng):
+    parts = toy(rng, 160).split([90, 40, 30], seed=0)
+    monkeypatch.setattr(auto_work, "corel16k", lambda subset, data: Corel16k(*parts))
+
+
+def test_a_stopped_report_goes_on_where_it_was(cheap, toy_subset, tmp_path, monkeypatch):
+    asked = []
+    measure = auto_report.subset_run
+
+    def once(subset, protocol, data, say):
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        asked.append((subset, protocol))
+        return measure(subset, protocol, data, say)
+
+    monkeypatch.setattr(auto_report, "subset_run", once)
+    arguments = ["--out", str(tmp_path), "--quick"]
+    with pytest.raises(KeyboardInterrupt):
+        auto_report.main(arguments)
+    monkeypatch.setattr(auto_report, "subset_run", measure)
+    auto_report.main(arguments)
+    evidence = json.loads((tmp_path / "auto.json").read_text())
+    assert [run["protocol"] for run in evidence["runs"]] == list(auto_work.PARTS)
+    usual, quarter = evidence["runs"]
+    assert (usual["tagged"], usual["hidden"]) == (90, 40)
+    assert (quarter["tagged"], quarter["hidden"]) == (40, 90)
+    assert usual["measures"]["auto"]["accuracy"] > usual["measures"]["word frequency"]["accuracy"]
+    page = (tmp_path / "auto.md").read_text()
+    for name in ("naive-bayes", "tagprop on visual_words", auto_work.RIVAL_BLEND, "`auto`", "goal"):
+        assert f"| {name} |" in page
+
+
+def test_the_page_says_what_is_missed(tmp_path):
+    def run(protocol, subset, accuracy):
+        good = {
+            "accuracy": accuracy,
+            "complete_length": 40.0,
+            "normalised_score": 0.7,
+            "f1": 0.3,
+            "perplexity": 40.0,
+        }
+        worse = {
+            "accuracy": 0.1,
+            "complete_length": 50.0,
+            "normalised_score": 0.5,
+            "f1": 0.2,
+            "perplexity": 80.0,
+        }
+        return {
+            "subset": subset,
+            "protocol": protocol,
+            "seconds": 5.0,
+            "table": [{"member": "knn", "perplexity": 50.0, "weight": 0.5}],
+            "measures": {"auto": good, "word frequency": worse},
+        }
+
+    evidence = {
+        "date": "2026-01-01",
+        "versions": {"numpy": "1"},
+        "seed": 0,
+        "runs": [run("usual split", s, accuracy) for s, accuracy in ((1, 0.30), (2, 0.32))],
+        "pixels": None,
+    }
+    page = write_page(evidence, tmp_path).read_text()
+    assert "0.310 ± 0.010" in page
+    assert "accuracy missed (0.310, goal 0.32)" in page
+    assert "complete length met (40.0, goal 41)" in page
+    assert "accuracy in 2 of 2" in page
+    assert "25% tagged," not in page
+
+
+def test_learning_for_the_tool_keeps_the_order_of_the_images(cheap, rng):
+    corpus = toy(rng, 60)
+    corpus = corpus.without_captions(np.arange(60) >= 50)
+    order = rng.permutation(60)
+    straight, shuffled = learn_auto(corpus), learn_auto(corpus[order])
+    np.testing.assert_array_equal(straight.held_out.fold_of[order], shuffled.held_out.fold_of)
+    np.testing.assert_allclose(straight.held_out.p[order], shuffled.held_out.p)
+    assert (straight.held_out.fold_of >= 0).tolist() == corpus.tagged.tolist()
+    assert straight.trial.model == "auto"
+    assert straight.trial.accuracy > 0.3
+
+
+def test_too_few_tagged_photos_are_told(cheap, rng):
+    with pytest.raises(CorpusError, match="tag at least 3"):
+        learn_auto(toy(rng, 10).without_captions(np.arange(10) > 1))
+
+
+def test_joined_descriptors_keep_the_angles_between_images(rng):
+    def division(columns):
+        parts = []
+        for n in (30, 5):
+            corpus = toy(rng, n)
+            parts.append(
+                Corpus.from_arrays(
+                    captions=corpus.captions,
+                    vocabulary=corpus.vocabulary,
+                    descriptor=rng.random((n, columns)),
+                )
+            )
+        return Division(*parts)
+
+    first, second = division(4), division(3)
+    joined = auto_work.joined([first, second], n_columns=7)
+    assert joined.train.descriptor.shape == (30, 7)
+    sides = []
+    for part in (first, second):
+        centred = part.test.descriptor - part.train.descriptor.mean(axis=0)
+        sides.append(centred / np.linalg.norm(centred, axis=1, keepdims=True))
+    expected = np.linalg.norm(np.hstack(sides)[0] - np.hstack(sides)[1])
+    found = np.linalg.norm(joined.test.descriptor[0] - joined.test.descriptor[1])
+    assert found == pytest.approx(expected)
+    assert auto_work.joined([first, second], n_columns=2).test.descriptor.shape == (5, 2)
+
+
+def test_evened_words_are_chosen_where_they_stand_out():
+    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.9, 0.1]])
+    shares = np.array([0.9, 0.25])
+    assert auto_work.evened(p, shares, 0.0).argmax(axis=1).tolist() == [0, 0, 0, 0]
+    assert auto_work.evened(p, shares, 1.0).argmax(axis=1).tolist() == [0, 1, 0, 0]
