@@ -27,6 +27,7 @@ from topicture.models.kernels import KERNELS, Kernel, check_vectors, kernel_fn, 
 from topicture.models.lanczos import leading_eigenpairs
 from topicture.models.latent_space import Joint, LatentSpace
 from topicture.models.neighbours import blocks
+from topicture.models.threads import side_by_side
 
 __all__ = ["NLSA", "KernelSpace", "centred_eigenpairs", "exact_space", "kernel_matrix", "nystroem_space"]
 
@@ -36,6 +37,8 @@ _SMALL = 600
 # Rows of the kernel matrix made at a time: large enough for fast products, small enough to waste little on the mirrored
 # half of the diagonal blocks.
 _STRIP = 512
+# Memory of a block of images to project; several are worked on at once.
+_BLOCK_BYTES = 16 << 20
 _SAMPLE = 1000
 
 # --- Values -------------------------------------------------------------------------------------------------------
@@ -52,8 +55,12 @@ class KernelSpace(NamedTuple):
     def project(self, joint: Joint) -> np.ndarray:
         """F(x), (D, K)."""
         features = np.zeros((len(joint), self.directions.shape[1]))
-        for rows in blocks(len(joint), 8 * (len(self.anchors) + joint.n_columns)):
+
+        def fill(rows: slice) -> None:
             features[rows] = self.kernel(joint.at(rows), self.anchors) @ self.directions
+
+        with side_by_side() as for_each:
+            for_each(fill, blocks(len(joint), 8 * (len(self.anchors) + joint.n_columns), _BLOCK_BYTES))
         return features - self.offset
 
 
@@ -63,11 +70,15 @@ class KernelSpace(NamedTuple):
 def kernel_matrix(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     """K (N, N), exactly symmetric; what lies right of the diagonal is mirrored, not computed again."""
     K = np.empty((len(X), len(X)))
-    for start in range(0, len(X), _STRIP):
+
+    def fill(start: int) -> None:
         end = start + _STRIP
         K[start:end, start:] = kernel(X[start:end], X[start:])
         K[start:end, start:end] = (K[start:end, start:end] + K[start:end, start:end].T) / 2
         K[end:, start:end] = K[start:end, end:].T
+
+    with side_by_side() as for_each:
+        for_each(fill, range(0, len(X), _STRIP))
     return K
 
 
@@ -159,7 +170,7 @@ class NLSA(LatentSpace):
     ----------
     n_components : number of latent components K; at most N - 1 exist for N tagged images
     kernel : "gaussian", "chi-square", "intersection", "cosine", or a function of two stacks of vectors (n, M), (m, M)
-        that gives their kernel (n, m); a model with a function can't be saved
+        that gives their kernel (n, m), called from several threads; a model with a function can't be saved
     bandwidth : of the Gaussian (sigma) or chi-square kernel; None for the median distance of training vectors
     centre : whether coordinates are centred as in kernel PCA; False projects as the paper prints it
     n_neighbours : Z of soft inference (3 as published), or "auto": chosen on a held-out fifth of the tagged images

@@ -1,0 +1,63 @@
+"""Parts of arrays worked on side by side."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from topicture.models.lanczos import leading_eigenpairs
+from topicture.models.threads import side_by_side
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_every_part_is_done_once(n_threads):
+    done = np.zeros(50, int)
+
+    def work(part: int) -> None:
+        done[part] += 1
+
+    with threadpool_limits(n_threads, "blas"), side_by_side() as for_each:
+        for_each(work, range(50))
+    assert (done == 1).all()
+
+
+def test_products_use_one_thread_inside_and_what_was_set_after():
+    with threadpool_limits(2, "blas"):
+        with side_by_side():
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_two_threads_work_at_the_same_time():
+    both = threading.Barrier(2, timeout=20)
+    with threadpool_limits(2, "blas"), side_by_side() as for_each:
+        for_each(lambda part: both.wait(), range(2))  # a lone thread would wait until the barrier breaks
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_exception_comes_out(n_threads):
+    def work(part: int) -> None:
+        raise ValueError(f"part {part}")
+
+    with (
+        threadpool_limits(n_threads, "blas"),
+        side_by_side() as for_each,
+        pytest.raises(ValueError, match="part 0"),
+    ):
+        for_each(work, range(3))
+
+
+def test_eigenpairs_do_not_depend_on_the_threads():
+    X = np.random.default_rng(0).standard_normal((900, 40)) * np.geomspace(1, 1e-3, 40)
+    K = np.exp(-0.5 * ((X[:, None, :5] - X[None, :, :5]) ** 2).sum(axis=2))
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            found.append(leading_eigenpairs(K, 5, np.random.default_rng(1)))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
