@@ -12,7 +12,15 @@ from typing import Annotated
 import typer
 
 from topicture import __version__
-from topicture.app import cli_collection, cli_exchange, cli_finding, cli_learning, cli_reproduce, cli_review
+from topicture.app import (
+    cli_collection,
+    cli_exchange,
+    cli_explain,
+    cli_finding,
+    cli_learning,
+    cli_reproduce,
+    cli_review,
+)
 from topicture.app.cores import use_all_cores
 from topicture.errors import TopictureError
 
@@ -89,5 +97,13 @@ def demo(
         print_demo(report, page)
 
 
-for commands in (cli_collection, cli_learning, cli_finding, cli_review, cli_exchange, cli_reproduce):
+for commands in (
+    cli_collection,
+    cli_learning,
+    cli_explain,
+    cli_finding,
+    cli_review,
+    cli_exchange,
+    cli_reproduce,
+):
     commands.register(app)

@@ -26,6 +26,7 @@ from topicture.store.decisions import Decision, Tag, Undone
 if TYPE_CHECKING:  # a verb imports what it needs when it is called: `status` should not wait for JAX
     from topicture.app.annotating import AnnotateReport
     from topicture.app.exchange import ExportReport, ImportReport
+    from topicture.app.explanation import Explanation
     from topicture.app.labelling import Labelled
     from topicture.app.learning import LearnReport
     from topicture.app.reviewing import BulkReport, Question
@@ -185,6 +186,30 @@ class Library:
 
         with self._read() as catalog:
             return load_report(catalog.model_folder(current_model(catalog)))
+
+    def explain(
+        self,
+        model: str | None = None,
+        out: str | os.PathLike | None = None,
+        *,
+        threshold: float | None = None,
+        curve_minutes: float | None = None,
+        workers: int = 2,
+        report: Report = silent,
+    ) -> "Explanation":
+        """Write a page about a model, to the file `out` or inside the catalog; see `explaining.explain`."""
+        from topicture.app.explain_page import explain_on_page
+
+        with self._read() as catalog:
+            return explain_on_page(
+                catalog,
+                model,
+                None if out is None else Path(out),
+                threshold=threshold,
+                curve_minutes=curve_minutes,
+                workers=workers,
+                report=report,
+            )
 
     # --- Finding -------------------------------------------------------------------------------------------
 
