@@ -98,9 +98,23 @@ def test_top_and_threshold(library):
 
 def test_auto_tries_the_models_that_the_views_allow(library):
     report = library.learn("auto", regions=False, workers=0)
-    assert [trial.model for trial in report.trials] == ["nlsa", "empirical"]
-    assert report.trials[0].mean > report.trials[1].mean
-    assert report.model == "nlsa"
+    assert report.model == "auto"
+    assert report.choice
+    learned, *members = report.trials
+    assert {"knn on descriptor", "logistic on descriptor"} <= {member.model for member in members}
+    assert learned.mean > max(member.mean for member in members) - 0.05
+    used = [member for member in members if member.weight > 0]
+    assert used
+    assert all("used" in member.note for member in used)
+    assert library.annotate(workers=0).model == "auto"
+
+
+def test_auto_leaves_out_what_the_time_does_not_suffice_for(library):
+    report = library.learn("auto", budget_seconds=1e-3, regions=False, workers=0)
+    learned, first, *others = report.trials
+    assert learned.mean == pytest.approx(first.mean)
+    assert others
+    assert all("time" in member.note and member.weight == 0 for member in others)
 
 
 def test_unreadable_photos_are_skipped_with_their_reason(library):

@@ -1,11 +1,11 @@
-"""Which model suits a collection: a small set, tried on the tagged photos, told with its table.
+"""How well a model suits a collection: it is tried on the tagged photos.
 
-Each candidate learns from the whole collection with one fold of the captions hidden after the other, exactly as it will
-be used, and is judged on the hidden ones. Its held-out word distributions are kept: they also calibrate the
-probabilities (`presence`).
+It learns from the whole collection with one fold of the captions hidden after the other, exactly as it will be used,
+and is judged on the hidden ones. Its held-out word distributions are kept: they also calibrate the probabilities
+(`presence`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 from topicture.annotations.metrics import summary
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
-from topicture.models.base import Annotator, columns_of
-from topicture.models.registry import annotator_class, make_annotator
+from topicture.models.base import Annotator
 
-__all__ = ["HeldOut", "Trial", "candidates", "choose_model", "held_out", "settings_for", "settled"]
+__all__ = ["HeldOut", "Trial", "held_out", "judge", "settings_for", "settled"]
 
 MEASURE = "mean_average_precision"
 N_FOLDS = 3
-CHOICE = ("empirical", "nlsa", "mix-unigram", "lap-var1", "corr-lda")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +29,8 @@ class HeldOut:
 
     Attributes
     ----------
-    p : (D, V); images without a caption that were asked for get the mean over the folds, others zeros
-    fold_of : (D,), -1 for images without a caption
+    p : (D, V); images of no fold that were asked for get the mean over the folds, others zeros
+    fold_of : (D,), -1 for images without a caption, or whose captions were not hidden
     """
 
     p: NDArray[np.float64] = field(repr=False)
@@ -41,7 +39,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Trial:
-    """How one candidate did: mean and standard error of the measure over the folds."""
+    """How a model did: mean and standard error of the measure over the folds."""
 
     model: str
     mean: float
@@ -59,44 +57,6 @@ def settings_for(name: str, n_tagged: int) -> dict[str, Any]:
         "corr-lda": {"n_topics": n_topics, "n_init": 1, "max_iter": 40},
     }
     return settings.get(name, {})
-
-
-def candidates(corpus: Corpus) -> list[str]:
-    """The models of the choice whose views the corpus has."""
-    return [
-        name
-        for name in CHOICE
-        if all(columns_of(corpus, view) is not None for view in annotator_class(name).needs)
-    ]
-
-
-def choose_model(
-    corpus: Corpus,
-    names: Sequence[str],
-    *,
-    also: NDArray[np.bool_] | None = None,
-    seed: int = 0,
-    on_fold: Callable[[str, int, int], None] = lambda name, done, total: None,
-) -> tuple[list[Trial], HeldOut]:
-    """Trials, the best first, and the held-out distributions of the best; ties go to the earlier name.
-
-    `also` as for `held_out`; `on_fold` is told the candidate, and how many of all fits are done.
-    """
-    tried: list[tuple[Trial, HeldOut]] = []
-    for number, name in enumerate(names):
-        settings = settings_for(name, int(corpus.tagged.sum()))
-        outcome = held_out(
-            lambda name=name, settings=settings: make_annotator(name, **settings),  # type: ignore[misc]
-            corpus,
-            also=also,
-            seed=seed,
-            on_fold=lambda done, name=name, number=number: on_fold(  # type: ignore[misc]
-                name, number * N_FOLDS + done, len(names) * N_FOLDS
-            ),
-        )
-        tried.append((_judge(name, corpus, outcome), outcome))
-    tried.sort(key=lambda pair: -pair[0].mean)
-    return [trial for trial, _ in tried], tried[0][1]
 
 
 def settled(annotator: Annotator) -> dict[str, Any]:
@@ -143,7 +103,8 @@ def held_out(
     return HeldOut(p, fold_of)
 
 
-def _judge(name: str, corpus: Corpus, outcome: HeldOut) -> Trial:
+def judge(name: str, corpus: Corpus, outcome: HeldOut) -> Trial:
+    """How an annotator of that name did, by its answers for hidden captions."""
     folds = [
         summary(outcome.p[inside], corpus.captions[inside])
         for fold in range(int(outcome.fold_of.max()) + 1)

@@ -1,4 +1,4 @@
-"""Which annotator `learn` uses: the one that was named, or the best of a few; the one place to change that."""
+"""Which annotator `learn` uses: the one that was named, or the blend of what suits the collection."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,45 +10,61 @@ from topicture.annotations.auto_choice import (
     N_FOLDS,
     HeldOut,
     Trial,
-    candidates,
-    choose_model,
     held_out,
+    judge,
     settings_for,
     settled,
 )
+from topicture.annotations.auto_learning import MemberTrial, learn_auto
 from topicture.app.progress import Report
 from topicture.corpus import Corpus
+from topicture.models.auto_trials import AutoStep
 from topicture.models.base import Annotator
 from topicture.models.registry import make_annotator
 
 __all__ = ["Chosen", "choose_and_fit", "fit"]
+
+_STAGES = {"try": "Trying models", "learn": "Learning"}
 
 
 class Chosen(NamedTuple):
     """What `learn` goes on with."""
 
     annotator: Annotator  # learned from everything
-    trials: list[Trial]  # the best, which is the annotator, first
+    trial: Trial  # how it did on hidden captions
+    members: list[MemberTrial]  # what `auto` tried
     scores: HeldOut  # of annotators just like it, to calibrate probabilities on
 
 
 def choose_and_fit(
-    corpus: Corpus, model: str, judged: NDArray[np.bool_], *, seed: int, report: Report
+    corpus: Corpus,
+    model: str,
+    judged: NDArray[np.bool_],
+    *,
+    budget_seconds: float,
+    seed: int,
+    report: Report,
 ) -> Chosen:
-    """Try the models, learn the best from everything, and score the hidden folds with its very settings.
+    """Learn from everything, and score the hidden folds with the very same settings.
 
-    `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores.
+    `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores, but for
+    captioned ones beyond the sample that `auto` tries a large collection on. `budget_seconds` is for `auto`.
     """
-    names = candidates(corpus) if model == "auto" else [model]
-    trials, scores = choose_model(
+    if model == "auto":
+        found = learn_auto(
+            corpus, also=judged, budget_seconds=budget_seconds, seed=seed, callback=_stages(report)
+        )
+        return Chosen(found.annotator, found.trial, found.members, found.held_out)
+    annotator = fit(model, corpus, "Learning", report)
+    settings = {**annotator.get_params(deep=False), **settled(annotator)}
+    scores = held_out(
+        lambda: type(annotator)(**settings),
         corpus,
-        names,
         also=judged,
         seed=seed,
-        on_fold=lambda name, done, total: report("Trying models", done, total),
+        on_fold=lambda done: report("Hiding tags", done, N_FOLDS),
     )
-    annotator = fit(trials[0].model, corpus, "Learning", report)
-    return Chosen(annotator, trials, _scored_alike(annotator, corpus, judged, scores, seed, report))
+    return Chosen(annotator, judge(model, corpus, scores), [], scores)
 
 
 def fit(name: str, corpus: Corpus, stage: str, report: Report) -> Annotator:
@@ -73,23 +89,15 @@ def _step(stage: str, report: Report) -> Callable[[Any], None]:
     return step
 
 
-def _scored_alike(
-    annotator: Annotator,
-    corpus: Corpus,
-    judged: NDArray[np.bool_],
-    tried: HeldOut,
-    seed: int,
-    report: Report,
-) -> HeldOut:
-    """Held-out scores of annotators with the very settings of the one that is used."""
-    choices = settled(annotator)
-    if not choices:
-        return tried
-    settings = {**annotator.get_params(deep=False), **choices}
-    return held_out(
-        lambda: type(annotator)(**settings),
-        corpus,
-        also=judged,
-        seed=seed,
-        on_fold=lambda done: report("Calibrating", done, N_FOLDS),
-    )
+def _stages(report: Report) -> Callable[[Any], None]:
+    """Tells of the members that `auto` is through with."""
+    reached = dict.fromkeys(_STAGES, 0)
+
+    def step(progress: Any) -> None:
+        if isinstance(progress, AutoStep):
+            if progress.stage == "learn" and progress.done == 0:
+                report(_STAGES["try"], reached["try"], reached["try"])
+            reached[progress.stage] = progress.total
+            report(_STAGES[progress.stage], progress.done, progress.total)
+
+    return step

@@ -27,9 +27,12 @@ def register(app: typer.Typer) -> None:
 
 def learn(
     model: Annotated[
-        str, typer.Option("--model", "-m", help="A model (topicture models), or auto: try a few.")
+        str, typer.Option("--model", "-m", help="A model (topicture models), or auto: blend what suits.")
     ] = "auto",
     min_count: Annotated[int, typer.Option(min=1, help="Leave out tags on fewer photos.")] = 3,
+    budget: Annotated[
+        float, typer.Option(min=0.1, help="Minutes that auto may take to try models and learn.")
+    ] = 10.0,
     regions: Annotated[bool, typer.Option(help="Also learn which part of a photo a word belongs to.")] = True,
     workers: WorkersOption = WORKERS,
     catalog: CatalogOption = None,
@@ -42,7 +45,14 @@ def learn(
 
     library = find(catalog)
     with Stages(quiet=quiet or as_json) as stages:
-        result = library.learn(model, min_count=min_count, regions=regions, workers=workers, report=stages)
+        result = library.learn(
+            model,
+            min_count=min_count,
+            budget_seconds=60 * budget,
+            regions=regions,
+            workers=workers,
+            report=stages,
+        )
     if as_json:
         print_json(result)
     elif not quiet:

@@ -1,5 +1,6 @@
 """Results as tables and lines in a terminal. Names from files are printed as text, never as markup."""
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -90,16 +91,8 @@ def _when(at: float | None) -> str:
 
 
 def print_learned(report: "LearnReport") -> None:
-    console = Console()
     if len(report.trials) > 1:
-        table = _table(
-            "model", "mean average precision", "accuracy", right=("mean average precision", "accuracy")
-        )
-        for trial in report.trials:
-            style = "bold" if trial.model == report.model else ""
-            figure = f"{trial.mean:.3f} ± {trial.standard_error:.3f}"
-            table.add_row(trial.model, figure, f"{trial.accuracy:.3f}", style=style)
-        console.print(table)
+        _print_members(report)
     print(
         f"Learned {report.model} from {report.tagged} tagged of {report.photos} photos, {report.words} words"
         + (f"; regions by {report.region_model}" if report.region_model else "")
@@ -107,6 +100,29 @@ def print_learned(report: "LearnReport") -> None:
     )
     if report.too_rare:
         print(f"{len(report.too_rare)} words are on too few photos to be learned.")
+
+
+def _print_members(report: "LearnReport") -> None:
+    """What was tried on hidden tags, the best first, and what was made of it."""
+    titles = ("mean average precision", "accuracy", "weight")
+    table = _table("model", *titles, right=titles)
+    learned, *members = report.trials
+    tried = [member for member in members if not math.isnan(member.mean)]
+    for trial in (learned, *sorted(tried, key=lambda member: -member.mean)):
+        weight = getattr(trial, "weight", 0.0)
+        table.add_row(
+            trial.model,
+            f"{trial.mean:.3f} ± {trial.standard_error:.3f}",
+            f"{trial.accuracy:.3f}",
+            f"{weight:.2f}" if weight else "",
+            style="bold" if trial is learned else "",
+        )
+    Console().print(table)
+    print(f"{report.choice}.")
+    print(f"auto may take {report.budget_seconds / 60:g} minutes to try and to learn (--budget).")
+    for member in members:
+        if math.isnan(member.mean):
+            print(f"{member.model}: {getattr(member, 'note', '')}")
 
 
 def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:

@@ -33,6 +33,7 @@ __all__ = ["LearnReport", "learn", "look_at"]
 
 REGION_MODEL = "corr-lda"
 TOLD_PRECISION = 0.95
+BUDGET_SECONDS = 600.0
 # Below this presence no suggestion is ever made at a precision worth having; the pairs need not be kept.
 LEAST_PRESENCE = 0.02
 
@@ -47,7 +48,9 @@ class LearnReport:
     tagged: int
     words: int
     too_rare: tuple[str, ...]
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial, ...]  # on hidden tags: the model itself, then what `auto` tried
+    choice: str  # what `auto` chose and why; empty for a model that was named
+    budget_seconds: float
     region_model: str | None
     calibration_error: float
     skipped: tuple[str, ...]
@@ -58,6 +61,7 @@ def learn(
     model: str = "auto",
     *,
     min_count: int = N_FOLDS,
+    budget_seconds: float = BUDGET_SECONDS,
     regions: bool = True,
     workers: int = 2,
     seed: int = 0,
@@ -67,8 +71,9 @@ def learn(
 
     Parameters
     ----------
-    model : a registry name, or "auto": the best of a small set by cross-validation
+    model : a registry name, or "auto": a blend of those that find hidden tags best
     min_count : words on fewer photos are left out
+    budget_seconds : time that "auto" may take to try, choose and learn, after the photos were looked at
     regions : learn a model for regions as well, where the chosen one has none and regions are measured
 
     Raises
@@ -85,13 +90,15 @@ def learn(
     corpus, kept = description.corpus, description.kept
     n_tagged = int(corpus.tagged.sum())
     truth, known = taggings.truth[kept], taggings.known[kept]
-    annotator, trials, scores = choose_and_fit(corpus, model, known.any(axis=1), seed=seed, report=report)
+    annotator, trial, members, scores = choose_and_fit(
+        corpus, model, known.any(axis=1), budget_seconds=budget_seconds, seed=seed, report=report
+    )
     presence, pairs = _calibrate(scores, truth, known, seed)
     region_annotator = None
     if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
         region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report)
     by_region = next((a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None)
-    told = _told(trials, pairs, corpus, min_count, n_tagged)
+    told = _told(trial, pairs, corpus, min_count, n_tagged)
     learned = Learned(
         annotator, region_annotator, description.features, presence, pairs.above(LEAST_PRESENCE), told
     )
@@ -102,17 +109,19 @@ def learn(
         "tagged": n_tagged,
         "words": corpus.n_words,
         "labels_regions": by_region is not None,
-        "map": trials[0].mean,
+        "map": trial.mean,
     }
     catalog.suggestions.add_model(folder.name, annotator.name, annotator.version, facts)
     return LearnReport(
-        model=trials[0].model,
+        model=annotator.name,
         folder=folder.name,
         photos=len(corpus),
         tagged=n_tagged,
         words=corpus.n_words,
         too_rare=taggings.too_rare,
-        trials=tuple(trials),
+        trials=(trial, *members),
+        choice=annotator.result_ if members else "",
+        budget_seconds=budget_seconds,
         region_model=by_region.name if by_region else None,
         calibration_error=told["calibration_error"],
         skipped=tuple(str(unreadable) for unreadable in _named(description, taggings.images)),
@@ -156,7 +165,8 @@ def _named(description: Description, images: list[LivingImage]) -> list[str]:
 
 
 def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:
-    judged = known.any(axis=1)
+    # Captioned photos of a large collection that were not in its sample have no scores.
+    judged = known.any(axis=1) & scores.p.any(axis=1)
     p, truth, known = scores.p[judged], truth[judged], known[judged]
     presence = fit_presence(p, truth, known, seed=seed)
     # Reviewed photos without a caption belong to no fold; they are dealt out evenly.
@@ -165,17 +175,15 @@ def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Pres
     return presence, JudgedPairs.of(cross_fitted(p, truth, known, fold_of, seed=seed), truth, known)
 
 
-def _told(
-    trials: list[Trial], pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int
-) -> dict[str, Any]:
+def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int) -> dict[str, Any]:
     """The report that goes into the model's folder."""
     bins = reliability(pairs)
     enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
     return {
-        "model": trials[0].model,
+        "model": trial.model,
         "tagged": n_tagged,
         "min_count": min_count,
-        "trials": [asdict(trial) for trial in trials],
+        "trials": [asdict(trial)],
         "reliability": [b._asdict() for b in bins],
         "calibration_error": calibration_error(bins),
         "target_precision": TOLD_PRECISION,

@@ -138,6 +138,7 @@ class Library:
         model: str = "auto",
         *,
         min_count: int = 3,
+        budget_seconds: float = 600.0,
         regions: bool = True,
         workers: int = 2,
         report: Report = silent,
@@ -146,7 +147,15 @@ class Library:
         from topicture.app.learning import learn
 
         with self._write("learn") as catalog:
-            return learn(catalog, model, min_count=min_count, regions=regions, workers=workers, report=report)
+            return learn(
+                catalog,
+                model,
+                min_count=min_count,
+                budget_seconds=budget_seconds,
+                regions=regions,
+                workers=workers,
+                report=report,
+            )
 
     def annotate(
         self,

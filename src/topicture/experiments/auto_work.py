@@ -22,6 +22,7 @@ from topicture.experiments.descriptor_images import COREL, WORDS_PER_IMAGE, Divi
 from topicture.models.auto import Auto, Row
 from topicture.models.auto_members import members_for
 from topicture.models.base import columns_of
+from topicture.models.columns import even_axes
 from topicture.models.empirical import word_frequencies
 from topicture.models.neighbours import unit_rows
 
@@ -122,8 +123,7 @@ def from_pixels(data: str | None, cache: str | None, say: Say, workers: int = 2)
 def joined(parts: Sequence[Division], n_columns: int = _PIXEL_COLUMNS) -> Division:
     """Images with the descriptors of several divisions side by side, of equal length, in fewer columns.
 
-    The columns span the principal axes of the training images, but in random directions: so each says about as much as
-    another, and a model may drop any.
+    Of the training images alone the columns are found (see `even_axes`).
     """
     descriptors = []
     for part in parts:
@@ -131,9 +131,7 @@ def joined(parts: Sequence[Division], n_columns: int = _PIXEL_COLUMNS) -> Divisi
         descriptors.append([unit_rows(np.asarray(images.descriptor) - centre) for images in part])
     train, test = (np.hstack(side) for side in zip(*descriptors, strict=True))
     centre = train.mean(axis=0)
-    axes = np.linalg.eigh((train - centre).T @ (train - centre))[1][:, -n_columns:]
-    rng = np.random.default_rng(SEED)
-    axes = axes @ np.linalg.qr(rng.standard_normal((axes.shape[1], axes.shape[1])))[0]
+    axes = even_axes(train - centre, n_columns, np.random.default_rng(SEED))
     return Division(
         replace(parts[0].train, descriptor=(train - centre) @ axes),
         replace(parts[0].test, descriptor=(test - centre) @ axes),

@@ -5,11 +5,12 @@ without them, untagged images included, and annotates the hidden ones. On these 
 Settings of a member are compared on the first fold. If the blend, with weights learned on the other folds, is not
 better than the best member alone, that member is what is used. At last the chosen members learn from everything.
 
-Members come cheap ones first. One that would not be done within the time budget is left out, and the table says so.
+Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
+and left out; the table says so. Members of a large collection are tried on a sample of it.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -18,15 +19,21 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
-from topicture.models.auto_members import MEMBERS, Member, members_for
+from topicture.models.auto_members import MEMBERS, members_for
+from topicture.models.auto_trials import AutoStep, Trials, Tried, fitted
 from topicture.models.base import Annotator, columns_of
 from topicture.models.blend import Blend, best_background, fit_blend, nats_by_word, pruned
 from topicture.models.empirical import word_frequencies
 from topicture.models.registry import annotator_class
+from topicture.models.time_limit import OutOfTime, TimeLimit
 
-__all__ = ["Auto", "Row", "Tried"]
+__all__ = ["Auto", "Row"]
 
 _VIEWS = ("descriptor", "visual_words", "region_words", "regions")
+# A collection of more images is tried on a sample of it, in which no more tagged images are than this if untagged ones
+# can be had. The choice among members does not get better by more, only slower.
+_MOST_TRIED = 8000
+_MOST_TAGGED = 6000
 
 
 @dataclass
@@ -42,17 +49,6 @@ class Row:
     note: str
 
 
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """A member with its answers for the tagged images, (n, V), given while their captions were hidden."""
-
-    member: Member
-    settings: dict[str, Any]
-    p: np.ndarray = field(repr=False)
-    seconds: float
-    refit_seconds: float
-
-
 class Auto(Annotator):
     """Blend of the models that suit the collection, chosen by the likelihood of hidden captions.
 
@@ -61,15 +57,17 @@ class Auto(Annotator):
     members : registry names of the models to try; None for a good choice
     n_folds : the tagged images are cut into so many folds, each hidden once
     budget_seconds : time for trying and learning; members for which it does not suffice are left out. The same images
-        give the same model as long as the time suffices
+        give the same model as long as the time suffices. One member is always tried
     seed : of the folds and of the members
 
     Attributes
     ----------
     report_ : list of Row, what was tried, in the order of trying
-    held_out_ : (D, V) answers for the images in order of their ids, those for tagged ones by blends and members that
-        had not seen their captions; not kept in model files
-    fold_of_ : (D,) -1 for untagged images; not kept in model files
+    fold_of_ : (D,) fold of the images in order of their ids; -1 for untagged ones and those not in the sample that a
+        large collection is tried on; not kept in model files
+    held_out_ : (D, V) answers for images with a fold, by blends and members that had not seen their captions; 0 for
+        others; not kept in model files
+    alone_ : the same, (n, V) for the n images with a fold, of every member by itself; not kept in model files
     """
 
     name = "auto"
@@ -103,91 +101,56 @@ class Auto(Annotator):
             annotator_class(model)
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        start = perf_counter()
-        tagged = np.flatnonzero(corpus.tagged)
-        if len(tagged) < 2:
-            few = "one sample" if len(tagged) else "no image"
+        deadline = perf_counter() + self.budget_seconds
+        if int(corpus.tagged.sum()) < 2:
+            few = "one sample" if corpus.tagged.any() else "no image"
             raise CorpusError(f"{self.name}: {few} is tagged, too few to learn from; tag at least two")
+        rng = np.random.default_rng(self.seed)
         self.p_w_ = word_frequencies(corpus, 0.5)
+        sample = _sample(corpus, rng)
+        some = corpus if len(sample) == len(corpus) else corpus[sample]
         self.fold_of_ = np.full(len(corpus), -1)
-        order = np.random.default_rng(self.seed).permutation(tagged)
-        self.fold_of_[order] = np.arange(len(tagged)) % min(self.n_folds, len(tagged))
-        self.report_: list[Row] = []
-        tried = self._try_members(corpus, start, callback)
-        kept, answers = self._choose(tried, sparse.csr_array(corpus.captions[tagged]), self.fold_of_[tagged])
-        self.members_ = [
-            _fitted(t.member, t.settings, self.seed, corpus, callback) for t in (tried[m] for m in kept)
-        ]
+        self.fold_of_[sample] = fold_of = _folds(some, self.n_folds, rng)
+        growth = len(corpus) / len(some)
+        trials = Trials(some, fold_of, self.p_w_, self.seed, growth, callback)
+        tried, left_out = trials.run(members_for(some, self.members), deadline)
+        if not tried:
+            reasons = "; ".join(f"{member}: {why}" for member, why in left_out.items())
+            raise CorpusError(
+                f"{self.name}: no member can learn from this corpus: {reasons or 'it has no view that one needs'}"
+            )
+        inside = fold_of >= 0
+        kept, answers = self._choose(tried, sparse.csr_array(some.captions[inside]), fold_of[inside])
+        self.report_ += [Row(member, {}, None, 0.0, 0.0, 0.0, why) for member, why in left_out.items()]
+        self.members_ = self._learned([tried[m] for m in kept], corpus, some, deadline, callback)
         self.held_out_ = np.zeros((len(corpus), corpus.n_words))
-        self.held_out_[tagged] = answers
-        untagged = np.flatnonzero(~corpus.tagged)
-        if len(untagged):
-            self.held_out_[untagged] = self._annotate(corpus[untagged])
+        self.held_out_[self.fold_of_ >= 0] = answers
         self.objective_trace_ = np.zeros(0)
         self.n_iter_ = 0
 
-    def _try_members(
-        self, corpus: Corpus, start: float, callback: Callable[[Any], None] | None
-    ) -> list[Tried]:
-        tried: list[Tried] = []
-        for member in members_for(corpus, self.members):
-            reserved = sum(t.refit_seconds for t in tried)
-            deadline = start + self.budget_seconds - reserved if tried else np.inf
-            found = self._try(member, corpus, deadline, callback)
-            if isinstance(found, Tried):
-                tried.append(found)
-            else:
-                self.report_.append(Row(member.title, {}, None, 0.0, 0.0, 0.0, found))
-        if not tried:
-            raise CorpusError(f"{self.name}: the corpus has no view that a member needs")
-        return tried
-
-    def _try(
-        self, member: Member, corpus: Corpus, deadline: float, callback: Callable[[Any], None] | None
-    ) -> Tried | str:
-        """The member's answers with its best settings, or why there are none."""
-        begin = perf_counter()
-        n_folds = int(self.fold_of_.max()) + 1
-        if begin >= deadline:
-            return "not tried: the time was up"
-        scored: list[tuple[float, dict[str, Any], np.ndarray, float]] = []
-        for settings in member.settings:
-            since = perf_counter()
-            try:
-                p = self._hidden_answers(member, settings, corpus, 0, callback)
-            except TopictureError as error:
-                return f"can't learn from this collection: {error}"
-            seconds = perf_counter() - since
-            scored.append((self._nats(p, corpus, 0), settings, p, seconds))
-            # The other folds, and learning from everything, which takes longer.
-            if perf_counter() + (n_folds + 1) * seconds > deadline:
-                break
-        _, settings, first, seconds = min(scored, key=lambda item: item[0])
-        if perf_counter() + (n_folds + 1) * seconds > deadline:
-            return f"left out: a fold took {seconds:.0f} s, too long for the time left"
-        answers = np.zeros((len(corpus), corpus.n_words), np.float32)
-        answers[self.fold_of_ == 0] = first
-        for fold in range(1, n_folds):
-            answers[self.fold_of_ == fold] = self._hidden_answers(member, settings, corpus, fold, callback)
-        refit = seconds * n_folds / (n_folds - 1)
-        return Tried(member, settings, answers[self.fold_of_ >= 0], perf_counter() - begin, refit)
-
-    def _hidden_answers(
+    def _learned(
         self,
-        member: Member,
-        settings: dict[str, Any],
+        chosen: list[Tried],
         corpus: Corpus,
-        fold: int,
+        some: Corpus,
+        deadline: float,
         callback: Callable[[Any], None] | None,
-    ) -> np.ndarray:
-        hidden = self.fold_of_ == fold
-        annotator = _fitted(member, settings, self.seed, corpus.without_captions(hidden), callback)
-        return annotator.annotate(corpus[hidden].without_captions())
-
-    def _nats(self, p: np.ndarray, corpus: Corpus, fold: int) -> float:
-        captions = sparse.csr_array(corpus.captions[self.fold_of_ == fold])
-        b = best_background(p, self.p_w_, captions)
-        return nats_by_word(fit_blend([p], np.array([b]), self.p_w_, captions)([p], self.p_w_), captions)
+    ) -> list[Annotator]:
+        """The chosen members, learned from everything; or from the sample, where all would take too long."""
+        found = []
+        for number, t in enumerate(chosen):
+            if callback is not None:
+                callback(AutoStep("learn", t.member.title, number, len(chosen)))
+            limit: Any = callback
+            if some is not corpus:  # else it is known how long it takes
+                limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
+            try:
+                found.append(fitted(t.member, t.settings, self.seed, corpus, limit))
+            except OutOfTime:
+                found.append(fitted(t.member, t.settings, self.seed, some, callback))
+                row = next(row for row in self.report_ if row.member == t.member.title)
+                row.note = f"used; learned from {len(some)} images, all would take too long"
+        return found
 
     # --- Choose ------------------------------------------------------------------------------------------
 
@@ -224,7 +187,8 @@ class Auto(Annotator):
             )
             for m, t in enumerate(tried)
         ]
-        self.report_ = rows + self.report_
+        self.report_ = rows
+        self.alone_ = {t.member.title: alone[m].astype(np.float32) for m, t in enumerate(tried)}
         return kept, answers
 
     def _cross_fitted(
@@ -294,11 +258,18 @@ class Auto(Annotator):
             )
 
 
-def _fitted(
-    member: Member,
-    settings: dict[str, Any],
-    seed: int,
-    corpus: Corpus,
-    callback: Callable[[Any], None] | None,
-) -> Annotator:
-    return member.make(settings, seed).fit(corpus, callback=callback)
+def _sample(corpus: Corpus, rng: np.random.Generator) -> np.ndarray:
+    """Images to try members on: all, or a part of a large collection in which tagged ones come first."""
+    if len(corpus) <= _MOST_TRIED:
+        return np.arange(len(corpus))
+    tagged, others = (rng.permutation(np.flatnonzero(mask)) for mask in (corpus.tagged, ~corpus.tagged))
+    n_tagged = min(len(tagged), max(_MOST_TAGGED, _MOST_TRIED - len(others)))
+    return np.sort(np.concatenate([tagged[:n_tagged], others[: _MOST_TRIED - n_tagged]]))
+
+
+def _folds(corpus: Corpus, n_folds: int, rng: np.random.Generator) -> np.ndarray:
+    """(D,), -1 for untagged images."""
+    tagged = np.flatnonzero(corpus.tagged)
+    fold_of = np.full(len(corpus), -1)
+    fold_of[rng.permutation(tagged)] = np.arange(len(tagged)) % min(n_folds, len(tagged))
+    return fold_of

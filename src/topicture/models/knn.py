@@ -14,7 +14,7 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.models.neighbours import Neighbours, nearest, soft_inference
-from topicture.models.one_view import OneView, Scaling, captions_from, captions_state, scaling_of
+from topicture.models.one_view import OneView, Scaling, Tell, captions_from, captions_state, scaling_of
 
 __all__ = ["KNN", "NeighbourView"]
 
@@ -80,7 +80,7 @@ class KNN(NeighbourView):
         super()._check_params()
         self._check_positive("power")
 
-    def _learn(self, corpus: Corpus) -> str:
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
         self._keep(corpus)
         return f"{len(self.rows_)} tagged images kept: no iterations needed"
 

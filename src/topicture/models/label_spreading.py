@@ -17,7 +17,7 @@ from scipy import sparse
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.neighbours import Neighbours, nearest
-from topicture.models.one_view import OneView, Scaling, scaling_of
+from topicture.models.one_view import OneView, Scaling, Tell, scaling_of
 from topicture.models.tagprop import others_only
 
 __all__ = ["LabelSpreading", "spread"]
@@ -76,7 +76,7 @@ class LabelSpreading(OneView):
         if not 0 <= self.alpha < 1:
             raise TopictureError(f"{self.name}: alpha must be at least 0 and below 1, not {self.alpha!r}")
 
-    def _learn(self, corpus: Corpus) -> str:
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
         rows = getattr(corpus, self.view)
         self.scaling_ = scaling_of(rows)
         self.rows_ = self.scaling_(rows)

@@ -8,6 +8,7 @@ product a step. Probabilities of presence are normalised to a distribution.
 Symbol -> code, shape:  x_i -> rows D L | W -> weights L V | b -> offset V
 """
 
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from topicture.corpus import Corpus
-from topicture.models.one_view import OneView
+from topicture.models.one_view import OneView, Tell
 
 __all__ = ["Linear", "Logistic", "fit_logistic"]
 
@@ -33,7 +34,12 @@ class Linear(NamedTuple):
 
 
 def fit_logistic(
-    rows: Any, present: np.ndarray, ridge: float, max_iter: int, tol: float
+    rows: Any,
+    present: np.ndarray,
+    ridge: float,
+    max_iter: int,
+    tol: float,
+    tell: Tell = lambda done, total: None,
 ) -> tuple[Linear, int]:
     """Weights for rows (N, L), sparse or dense, and words that are present (N, V), 0/1; and the number of steps.
 
@@ -54,7 +60,15 @@ def fit_logistic(
     start = np.zeros((L + 1, V))
     start[-1] = np.log(share / (1 - share))
     options = {"maxiter": max_iter, "ftol": tol, "gtol": 1e-6 * len(present)}
-    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    steps = count(1)
+    found = minimize(
+        loss,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options=options,
+        callback=lambda theta: tell(next(steps), None),
+    )
     theta = found.x.reshape(L + 1, V)
     return Linear(np.ascontiguousarray(theta[:-1]), theta[-1].copy()), int(found.nit)
 
@@ -91,7 +105,7 @@ class Logistic(OneView):
         super()._check_params()
         self._check_positive("ridge", "max_iter", "tol")
 
-    def _learn(self, corpus: Corpus) -> str:
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
         tagged = corpus[corpus.tagged]
         rows = getattr(tagged, self.view)
         # Dense columns are centred and get one common scale, so that the same ridge suits any network's numbers.
@@ -100,7 +114,9 @@ class Logistic(OneView):
             self.centre_ = rows.mean(axis=0)
             self.scale_ = float(np.sqrt(np.mean((rows - self.centre_) ** 2))) or 1.0
         present = (tagged.captions > 0).astype(np.float64).toarray()
-        self.linear_, n_steps = fit_logistic(self._rows(tagged), present, self.ridge, self.max_iter, self.tol)
+        self.linear_, n_steps = fit_logistic(
+            self._rows(tagged), present, self.ridge, self.max_iter, self.tol, tell
+        )
         return f"L-BFGS: {n_steps} steps"
 
     def _rows(self, corpus: Corpus) -> Any:

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from topicture.corpus import Corpus
-from topicture.models.one_view import OneView
+from topicture.models.one_view import OneView, Tell
 
 __all__ = ["NaiveBayes", "log_evidence"]
 
@@ -51,7 +51,7 @@ class NaiveBayes(OneView):
         super()._check_params()
         self._check_positive("power", "pseudo_count")
 
-    def _learn(self, corpus: Corpus) -> str:
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
         self.log_p_b_ = log_evidence(corpus.captions, corpus.visual_words, self.pseudo_count)
         return "counted: no iterations needed"
 

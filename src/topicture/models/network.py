@@ -3,7 +3,8 @@ r"""Small neural networks that learn p(w | image), and teach one another on the 
     h = [x' A + a]_+,   p(w | x) = softmax(h' B + b),   maximise sum over images of sum_w y_w ln p(w | x)
 
 Visual words are dropped at random while it learns: an image must be known by any half of its regions. Hidden units are
-dropped too. Several networks from different starts answer together, by the mean of their ln p.
+dropped too. Several networks from different starts answer together, by the mean of their ln p. Descriptors with more
+columns than the images can tell apart are first turned into fewer, of even weight, any of which may be dropped.
 
 Self-teaching, where there are untagged images: networks learned from the tagged images annotate the untagged ones, and
 new networks learn from both, the answers standing for captions of `teach` words. What the first ones knew about
@@ -12,6 +13,8 @@ images is so carried to the visual words that only untagged images have.
 Symbol -> code, shape:  A, a -> hidden L H, H | B, b -> words H V, V | y -> targets D V
 """
 
+from collections.abc import Callable
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +22,12 @@ from scipy import sparse
 from scipy.special import softmax
 
 from topicture.corpus import Corpus
+from topicture.errors import TopictureError
+from topicture.models.columns import even_axes
 from topicture.models.neighbours import blocks
-from topicture.models.one_view import OneView
+from topicture.models.one_view import OneView, Tell
 
-__all__ = ["Net", "Network", "Plan", "log_answers", "train"]
+__all__ = ["Net", "Network", "Plan", "log_answers", "train", "updates_for"]
 
 # Rows are scaled to this mean square length, so that one learning rate suits all views: that of ten regions.
 _SQUARE_LENGTH = 8.0
@@ -32,6 +37,11 @@ _RATE = 2e-3
 _DECAYS = (0.9, 0.999)
 # More untagged images than this teach nothing new to networks of this size.
 _MOST_TAUGHT = 20_000
+# Columns of dense rows: half as many as images, between these.
+_COLUMNS = (64, 512)
+# Updates: so many rounds over few images, within the first bounds; over many images so many rounds at least.
+_ROUNDS_OF_FEW, _FEW = 150, (200, 900)
+_ROUNDS_OF_MANY, _MANY = 8, 2000
 
 
 class Net(NamedTuple):
@@ -54,7 +64,20 @@ class Plan(NamedTuple):
 # --- Learn --------------------------------------------------------------------------------------------------------
 
 
-def train(rows: Any, targets: Any, p_w: np.ndarray, plan: Plan, rng: np.random.Generator) -> Net:
+def updates_for(n_images: int) -> int:
+    """Steps that suit a number of tagged images: more learn a small collection by heart, fewer leave it unlearned."""
+    few = int(np.clip(_ROUNDS_OF_FEW * n_images / _BATCH, *_FEW))
+    return max(few, min(_ROUNDS_OF_MANY * n_images // _BATCH, _MANY))
+
+
+def train(
+    rows: Any,
+    targets: Any,
+    p_w: np.ndarray,
+    plan: Plan,
+    rng: np.random.Generator,
+    after_step: Callable[[], None] = lambda: None,
+) -> Net:
     """A network for rows (N, L) and weights of words (N, V), sparse or dense both, by Adam with a cosine schedule."""
     rows = rows.astype(np.float32)
     net = _start(rows.shape[1], p_w, plan.n_hidden, rng)
@@ -70,6 +93,7 @@ def train(rows: Any, targets: Any, p_w: np.ndarray, plan: Plan, rng: np.random.G
             mean += (1 - _DECAYS[0]) * (g - mean)
             square += (1 - _DECAYS[1]) * (g * g - square)
             part -= rate * (mean / corrections[0]) / (np.sqrt(square / corrections[1]) + 1e-7)
+        after_step()
     return net
 
 
@@ -143,13 +167,15 @@ class Network(OneView):
     n_networks : networks that answer together
     drop : share of the inputs that is dropped while learning
     teach : words that the answer for an untagged image stands for; 0 leaves untagged images out
-    n_updates : steps of the optimiser, each on 128 images; half as many more where untagged images teach
+    n_updates : steps of the optimiser, each on 128 images; half as many more where untagged images teach. "auto": by
+        the number of tagged images
     view : "descriptor" or "visual_words"
     background : share of the word frequencies in the answer
     seed : of starts, batches and dropping
     """
 
     name = "network"
+    version = 2
 
     def __init__(
         self,
@@ -158,7 +184,7 @@ class Network(OneView):
         n_networks: int = 3,
         drop: float = 0.4,
         teach: float = 3.0,
-        n_updates: int = 900,
+        n_updates: int | str = "auto",
         view: str = "descriptor",
         background: float = 0.01,
         seed: int = 0,
@@ -174,34 +200,67 @@ class Network(OneView):
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_positive("n_hidden", "n_networks", "n_updates")
+        self._check_positive("n_hidden", "n_networks")
+        if self.n_updates != "auto" and not (isinstance(self.n_updates, int) and self.n_updates > 0):
+            raise TopictureError(
+                f"{self.name}: n_updates must be a positive whole number or auto, not {self.n_updates!r}"
+            )
 
-    def _learn(self, corpus: Corpus) -> str:
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
         rng = np.random.default_rng(self.seed)
-        rows = getattr(corpus, self.view)
-        self.centre_, self.scale_ = _scale(rows[corpus.tagged])
+        self._settle_columns(corpus)
         rows, tagged = self._rows(corpus), np.flatnonzero(corpus.tagged)
-        captions = sparse.csr_array(corpus.captions)[tagged]
-        plan = Plan(self.n_hidden, self.drop, self.n_updates)
-        self.nets_ = self._trained(rows[tagged], captions, plan, rng)
         untagged = np.flatnonzero(~corpus.tagged)
-        if len(untagged) == 0 or self.teach == 0:
-            return f"{self.n_networks} networks of {self.n_updates} updates"
+        teaching = len(untagged) > 0 and self.teach > 0
+        n_updates = updates_for(len(tagged)) if self.n_updates == "auto" else int(self.n_updates)
+        n_steps = self.n_networks * (n_updates + (3 * n_updates // 2 if teaching else 0))
+        steps = count(1)
+
+        def after_step() -> None:
+            tell(next(steps), n_steps)
+
+        captions = sparse.csr_array(corpus.captions)[tagged]
+        plan = Plan(self.n_hidden, self.drop, n_updates)
+        self.nets_ = self._trained(rows[tagged], captions, plan, rng, after_step)
+        if not teaching:
+            return f"{self.n_networks} networks of {n_updates} updates"
         if len(untagged) > _MOST_TAUGHT:
             untagged = np.sort(rng.choice(untagged, _MOST_TAUGHT, replace=False))
         answers = softmax(log_answers(self.nets_, rows[untagged]), axis=1).astype(np.float32)
         targets = np.vstack([captions.toarray().astype(np.float32), np.float32(self.teach) * answers])
-        plan = Plan(self.n_hidden, self.drop, 3 * self.n_updates // 2)
-        self.nets_ = self._trained(rows[np.concatenate([tagged, untagged])], targets, plan, rng)
+        plan = Plan(self.n_hidden, self.drop, 3 * n_updates // 2)
+        self.nets_ = self._trained(rows[np.concatenate([tagged, untagged])], targets, plan, rng, after_step)
         return f"{self.n_networks} networks of {plan.n_updates} updates, taught on {len(untagged)} untagged images"
 
-    def _trained(self, rows: Any, targets: Any, plan: Plan, rng: np.random.Generator) -> list[Net]:
-        return [train(rows, targets, self.p_w_, plan, own) for own in rng.spawn(self.n_networks)]
+    def _trained(
+        self,
+        rows: Any,
+        targets: Any,
+        plan: Plan,
+        rng: np.random.Generator,
+        after_step: Callable[[], None],
+    ) -> list[Net]:
+        return [train(rows, targets, self.p_w_, plan, own, after_step) for own in rng.spawn(self.n_networks)]
+
+    def _settle_columns(self, corpus: Corpus) -> None:
+        """Set centre, axes and scale of the rows."""
+        rows = getattr(corpus, self.view)
+        self.centre_, self.axes_, self.scale_ = np.zeros(0), np.zeros((0, 0)), 1.0
+        if not sparse.issparse(rows):
+            self.centre_ = rows[corpus.tagged].mean(axis=0)
+            n_columns = int(np.clip(len(corpus) // 2, *_COLUMNS))
+            if rows.shape[1] > n_columns:
+                directions = np.random.default_rng((self.seed, n_columns))
+                self.axes_ = even_axes(rows - self.centre_, n_columns, directions)
+        square = _square_length(self._rows(corpus[corpus.tagged]))
+        self.scale_ = float(np.sqrt(_SQUARE_LENGTH / square)) if square > 0 else 1.0
 
     def _rows(self, corpus: Corpus) -> Any:
         rows = getattr(corpus, self.view)
-        # Presence says more than counts: the root damps repetition.
-        return rows.sqrt() * self.scale_ if sparse.issparse(rows) else (rows - self.centre_) * self.scale_
+        if sparse.issparse(rows):
+            return rows.sqrt() * self.scale_  # presence says more than counts: the root damps repetition
+        rows = rows - self.centre_
+        return (rows @ self.axes_ if self.axes_.size else rows) * self.scale_
 
     def _scores(self, corpus: Corpus) -> np.ndarray:
         return softmax(log_answers(self.nets_, self._rows(corpus)), axis=1)
@@ -210,19 +269,15 @@ class Network(OneView):
         arrays = {
             f"net.{name}": np.stack(parts) for name, *parts in zip(Net._fields, *self.nets_, strict=True)
         }
-        return {**arrays, "centre": self.centre_}, {"scale": self.scale_}
+        return {**arrays, "centre": self.centre_, "axes": self.axes_}, {"scale": self.scale_}
 
     def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         stacked = [arrays[f"net.{name}"] for name in Net._fields]
         self.nets_ = [Net(*parts) for parts in zip(*stacked, strict=True)]
-        self.centre_, self.scale_ = arrays["centre"], float(facts["scale"])
+        self.centre_, self.axes_, self.scale_ = arrays["centre"], arrays["axes"], float(facts["scale"])
 
 
-def _scale(rows: Any) -> tuple[np.ndarray, float]:
-    """Centre (L,) of dense rows, 0 for counts, and the factor that gives the rows their mean square length."""
-    if sparse.issparse(rows):
-        centre, square = np.zeros(rows.shape[1]), rows.sum() / rows.shape[0]
-    else:
-        centre = rows.mean(axis=0)
-        square = np.sum((rows - centre) ** 2) / len(rows)
-    return centre, float(np.sqrt(_SQUARE_LENGTH / square)) if square > 0 else 1.0
+def _square_length(rows: Any) -> float:
+    """Mean over rows."""
+    squares = rows.multiply(rows) if sparse.issparse(rows) else rows * rows
+    return float(squares.sum() / max(rows.shape[0], 1))

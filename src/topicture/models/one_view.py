@@ -7,7 +7,7 @@ Symbol -> code, shape:  rows -> (D, L) sparse counts or dense numbers | p(w) -> 
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -19,11 +19,21 @@ from topicture.models.empirical import word_frequencies
 from topicture.models.latent_space import NeededViews
 from topicture.models.neighbours import unit_rows
 
-__all__ = ["VIEWS", "OneView", "Scaling", "captions_from", "captions_state", "scaling_of"]
+__all__ = ["VIEWS", "OneView", "Scaling", "Step", "Tell", "captions_from", "captions_state", "scaling_of"]
 
 VIEWS = ("descriptor", "visual_words")
 # Added to every word's count, so that a word that no tagged image has is rare, not impossible.
 _PSEUDO_COUNT = 0.5
+
+Tell = Callable[[int, int | None], None]
+"""Told how many steps of learning are done, and of how many; None where that is not known before."""
+
+
+class Step(NamedTuple):
+    """What a callback is told after every step."""
+
+    done: int
+    total: int | None
 
 
 class OneView(Annotator):
@@ -48,10 +58,13 @@ class OneView(Annotator):
         self.p_w_ = word_frequencies(corpus, _PSEUDO_COUNT)
         self.objective_trace_ = np.zeros(0)
         self.n_iter_ = 0
-        self.result_ = self._learn(corpus)
+        self.result_ = self._learn(corpus, _teller(callback))
 
-    def _learn(self, corpus: Corpus) -> str:
-        """Learn from a corpus with at least one tagged image; says in words how that ended."""
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
+        """Learn from a corpus with at least one tagged image; says in words how that ended.
+
+        Where there are steps, `tell` hears of every one; what it raises ends the fit.
+        """
         raise NotImplementedError
 
     # --- Use ---------------------------------------------------------------------------------------------
@@ -98,6 +111,14 @@ class OneView(Annotator):
 
     def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         raise NotImplementedError
+
+
+def _teller(callback: Callable[[Any], None] | None) -> Tell:
+    def tell(done: int, total: int | None) -> None:
+        if callback is not None:
+            callback(Step(done, total))
+
+    return tell
 
 
 # --- Rows ---------------------------------------------------------------------------------------------------------

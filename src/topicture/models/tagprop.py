@@ -23,6 +23,7 @@ from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.knn import NeighbourView
 from topicture.models.neighbours import Neighbours, nearest
+from topicture.models.one_view import Tell
 
 __all__ = ["TagProp", "learn_rank_weights", "learn_sharpness", "others_only", "propagate", "word_sigmoids"]
 
@@ -45,7 +46,9 @@ def others_only(near: Neighbours) -> Neighbours:
     return Neighbours(near.rows[~own].reshape(shape), near.cosines[~own].reshape(shape))
 
 
-def learn_rank_weights(rows: np.ndarray, present: sparse.csr_array, n_steps: int = N_STEPS) -> np.ndarray:
+def learn_rank_weights(
+    rows: np.ndarray, present: sparse.csr_array, n_steps: int = N_STEPS, tell: Tell = lambda done, total: None
+) -> np.ndarray:
     """pi (Z,), from the neighbours' rows (N, Z) and the words (N, V) that are present, by EM."""
     N, Z = rows.shape
     V = present.shape[1]
@@ -53,13 +56,14 @@ def learn_rank_weights(rows: np.ndarray, present: sparse.csr_array, n_steps: int
     y = present.toarray().ravel()
     per_present, per_absent = 1 / max(y.sum(), 1), 1 / max(N * V - y.sum(), 1)
     pi = np.full(Z, 1 / Z)
-    for _ in range(n_steps):
+    for step in range(n_steps):
         p = EPS + (1 - 2 * EPS) * (said @ pi)
         present_share = y * per_present / p
         absent_share = (1 - y) * per_absent / (1 - p)
         difference = (1 - 2 * EPS) * (said.T @ (present_share - absent_share))
         pi = pi * (EPS * present_share.sum() + (1 - EPS) * absent_share.sum() + difference)
         pi /= pi.sum()
+        tell(step + 1, n_steps)
     return pi
 
 
@@ -161,7 +165,7 @@ class TagProp(NeighbourView):
         if self.weights not in ("rank", "cosine"):
             raise TopictureError(f"{self.name}: weights must be rank or cosine, not {self.weights!r}")
 
-    def _learn(self, corpus: Corpus) -> str:
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
         self._keep(corpus)
         self.captions_ = sparse.csr_array((self.captions_ > 0).astype(np.float64))
         n_words = self.captions_.shape[1]
@@ -171,7 +175,7 @@ class TagProp(NeighbourView):
             return "one tagged image: nothing to learn from"
         near = others_only(nearest(self.rows_, self.rows_, self.n_neighbours + 1))
         if self.weights == "rank":
-            self.weights_ = learn_rank_weights(near.rows, self.captions_)
+            self.weights_ = learn_rank_weights(near.rows, self.captions_, tell=tell)
         else:
             self.weights_ = np.array([learn_sharpness(near, self.captions_)])
         if self.word_sigmoid:

@@ -1,0 +1,148 @@
+"""How `auto` tries its members: on folds of the tagged images whose captions are hidden, within the time there is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from topicture.corpus import Corpus
+from topicture.errors import TopictureError
+from topicture.models.auto_members import Member
+from topicture.models.base import Annotator
+from topicture.models.blend import best_background, fit_blend, nats_by_word
+from topicture.models.time_limit import OutOfTime, TimeLimit
+
+__all__ = ["AutoStep", "Trials", "Tried", "fitted"]
+
+Callback = Callable[[Any], None] | None
+
+
+class AutoStep(NamedTuple):
+    """What a callback is told, beside the steps of the members themselves."""
+
+    stage: str  # "try" or "learn"
+    member: str  # that is next
+    done: int  # members
+    total: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A member with its answers for the tagged images, (n, V), given while their captions were hidden."""
+
+    member: Member
+    settings: dict[str, Any]
+    p: np.ndarray = field(repr=False)
+    seconds: float
+    refit_seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Members learn from a corpus with one fold of its captions hidden after the other, and annotate what was hidden.
+
+    Attributes
+    ----------
+    fold_of : (D,) -1 for untagged images
+    p_w : (V,) word frequencies
+    growth : how many times as long learning from everything takes, where the corpus is a sample
+    """
+
+    corpus: Corpus
+    fold_of: np.ndarray
+    p_w: np.ndarray
+    seed: int
+    growth: float
+    callback: Callback
+
+    def run(self, members: Sequence[Member], deadline: float) -> tuple[list[Tried], dict[str, str]]:
+        """What was tried, and why others were not, by their titles. The first member has all the time it needs."""
+        tried: list[Tried] = []
+        left_out: dict[str, str] = {}
+        for number, member in enumerate(members):
+            if self.callback is not None:
+                self.callback(AutoStep("try", member.title, number, len(members)))
+            reserved = sum(t.refit_seconds for t in tried)
+            found = self._try(member, deadline - reserved if tried else np.inf)
+            if isinstance(found, Tried):
+                tried.append(found)
+            else:
+                left_out[member.title] = found
+        return tried, left_out
+
+    @property
+    def n_folds(self) -> int:
+        return int(self.fold_of.max()) + 1
+
+    @property
+    def _refits(self) -> float:
+        """Learning from everything takes so many times as long as learning without a fold."""
+        return self.growth * self.n_folds / (self.n_folds - 1)
+
+    def _try(self, member: Member, deadline: float) -> Tried | str:
+        """The member's answers with its best settings, or why there are none."""
+        begin = perf_counter()
+        if begin >= deadline:
+            return "not tried: the time was up"
+        try:
+            settings, first, seconds = self._best_settings(member, deadline)
+            answers = np.zeros((len(self.corpus), self.corpus.n_words), np.float32)
+            answers[self.fold_of == 0] = first
+            for fold in range(1, self.n_folds):
+                answers[self.fold_of == fold] = self._answers(
+                    member, settings, fold, deadline - perf_counter()
+                )
+        except OutOfTime as late:
+            return f"left out: a fold takes {late.seconds:.0f} s or more, too long for the time left"
+        except TopictureError as error:
+            return f"can't learn from this collection: {error}"
+        return Tried(
+            member, settings, answers[self.fold_of >= 0], perf_counter() - begin, seconds * self._refits
+        )
+
+    def _best_settings(self, member: Member, deadline: float) -> tuple[dict[str, Any], np.ndarray, float]:
+        """The best on the first fold, its answers there, and how long they took.
+
+        Raises OutOfTime where not even the first settings leave time for the other folds and for learning from
+        everything. Settings are compared as long as that time is left.
+        """
+        scored: list[tuple[float, int, np.ndarray, float]] = []
+        for number, settings in enumerate(member.settings):
+            since = perf_counter()
+            allowed = (deadline - since) / (self.n_folds + self._refits)
+            try:
+                p = self._answers(member, settings, 0, allowed)
+            except OutOfTime:
+                if not scored:
+                    raise
+                break
+            seconds = perf_counter() - since
+            if seconds > allowed and not scored:
+                raise OutOfTime(seconds)
+            scored.append((self._nats(p), number, p, seconds))
+            if perf_counter() + (self.n_folds + self._refits) * seconds > deadline:
+                break
+        _, number, p, seconds = min(scored, key=lambda item: item[:2])
+        return member.settings[number], p, seconds
+
+    def _answers(self, member: Member, settings: dict[str, Any], fold: int, seconds: float) -> np.ndarray:
+        hidden = self.fold_of == fold
+        limit = TimeLimit(seconds, self.callback)
+        annotator = fitted(member, settings, self.seed, self.corpus.without_captions(hidden), limit)
+        return annotator.annotate(self.corpus[hidden].without_captions())
+
+    def _nats(self, p: np.ndarray) -> float:
+        """Of the first fold's captions."""
+        captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0])
+        b = best_background(p, self.p_w, captions)
+        return nats_by_word(fit_blend([p], np.array([b]), self.p_w, captions)([p], self.p_w), captions)
+
+
+def fitted(
+    member: Member, settings: dict[str, Any], seed: int, corpus: Corpus, callback: Callback
+) -> Annotator:
+    """The member, learned from a corpus."""
+    return member.make(settings, seed).fit(corpus, callback=callback)
