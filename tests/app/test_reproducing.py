@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from topicture.app.report_pages import findings, html_of, title_of, write_html
+from topicture.app.report_pages import html_of, write_html
 from topicture.app.reproducing import PAPERS, reports_of, reproduce, write_summary
 from topicture.errors import TopictureError
+from topicture.experiments.running import Options, Tell
+
+
+def untold(report: str) -> Tell:
+    return lambda line, done, total: None
+
 
 REPORT = """# Some paper: our figures
 
@@ -48,18 +54,17 @@ def test_a_figure_is_a_file_beside_the_report(folder, name):
         html_of(f"![x]({name})", folder)
 
 
-def test_findings_are_one_section():
-    assert findings(REPORT).startswith("| Finding | Here | Verdict |")
-    assert findings(REPORT).endswith("| It works | 0.3 against 0.2 | holds |")
-    assert findings("# Nothing") == ""
-    assert title_of(REPORT) == "Some paper: our figures"
-
-
-def test_the_summary_has_the_findings_of_the_reports_that_are_there(folder):
-    summary = write_summary(folder).read_text()
-    assert "## [Some paper: our figures](blei2003.md)" in summary
-    assert "| It works | 0.3 against 0.2 | holds |" in summary
-    assert "liu2005.md" not in summary
+def test_the_summary_lies_where_it_is_asked_for(folder):
+    """Of the reports there is evidence of none; the tables of `auto` stand under their headings."""
+    (folder / "auto.md").write_text(
+        "# Auto\n\n## Usual split\n\nText.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+    )
+    inside = write_summary(folder).read_text()
+    assert "| Paper | Claim | Published | Here | Verdict | Why |" in inside
+    assert "### Usual split\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n" in inside
+    assert "(auto.md)" in inside
+    beside = write_summary(folder, folder.parent / "results.md").read_text()
+    assert f"({folder.name}/auto.md)" in beside
 
 
 def test_papers_that_share_a_report_run_it_once():
@@ -69,11 +74,11 @@ def test_papers_that_share_a_report_run_it_once():
 
 def test_an_unknown_paper_is_told(tmp_path):
     with pytest.raises(TopictureError, match="blei2004"):
-        reproduce(["blei2004"], tmp_path)
+        reproduce(["blei2004"], Options(tmp_path), untold)
 
 
 def test_missing_data_is_one_line(tmp_path):
     with pytest.raises(TopictureError) as error:
-        reproduce(["blei2003"], tmp_path / "out", data=tmp_path / "nowhere", quick=True)
+        reproduce(["blei2003"], Options(tmp_path / "out", str(tmp_path / "nowhere"), quick=True), untold)
     assert "nowhere" in str(error.value)
     assert "\n" not in str(error.value)

@@ -7,7 +7,18 @@ import pytest
 
 from topicture.corpus import Corpus
 from topicture.experiments.blei2003_page import claims, write_figures, write_page
-from topicture.experiments.blei2003_report import RECIPE, RECIPE_MSRC, hide_series, main
+from topicture.experiments.blei2003_report import main
+from topicture.experiments.blei2003_work import (
+    QUICK,
+    RECIPE,
+    SETTINGS,
+    Plan,
+    assembled,
+    do,
+    facts,
+    hide_series,
+    units,
+)
 from topicture.experiments.descriptor_images import COREL
 from topicture.experiments.descriptor_regions import MSRC_REGIONS
 
@@ -94,14 +105,58 @@ def test_page_and_figures(tmp_path):
         assert f"(blei2003-{name}.png)" in page
 
 
+# --- Work ---------------------------------------------------------------------------------------------------------
+
+SMALL = Plan((2,), (2,), (2,), (0, 1), 2, {**SETTINGS, "max_iter": 2})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Sixty images of two series and two words, as `prepare` leaves them."""
+    folder = tmp_path_factory.mktemp("blei")
+    rng = np.random.default_rng(0)
+    for name in ("corel", "msrc"):
+        for part, n in (("train", 40), ("test", 20)):
+            words = rng.integers(2, size=n)
+            Corpus.from_arrays(
+                image_ids=[f"{i % 4}000/{part}{i}" for i in range(n)],
+                captions=np.eye(3)[words] + [0, 0, 1],
+                vocabulary=["sea", "sand", "sky"],
+                regions=[rng.normal(size=(2, 2)) * 0.1 + 3 * w for w in words],
+            ).save(folder / f"{name}-{part}")
+    np.save(folder / "words.npy", rng.integers(-1, 3, size=40))
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::topicture.errors.FitWarning")
+def test_every_fit_has_its_place_on_the_page(place, tmp_path):
+    every = units(SMALL)
+    assert len({unit.key for unit in every}) == len(every) == 2 * (6 + 4 + 2 + 2 + 2)
+    found = {unit.key: do(place, SMALL.settings, unit) for unit in every if unit.seed == 0}
+    found |= {unit.key: found[unit._replace(seed=0).key] for unit in every if unit.seed == 1}
+    values = {"plan": SMALL._asdict(), "date": "2026-01-01", "facts": facts(place), "found": found}
+    whole = assembled(json.loads(json.dumps(values)))
+    assert len(whole["corel"]["rows"]) == 2 * 7
+    assert len(whole["msrc"]["rows"]) == 2 * 2
+    assert len(whole["series"]["rows"]) == 2 * 3
+    assert all(0 < row["region_accuracy_at_1"] <= 1 for row in whole["msrc"]["rows"])
+    assert list(whole["retrieval"][1]["scores"]) == ["gm-mixture", "gm-lda", "corr-lda", "empirical"]
+    assert "± 0.0" in write_page(whole, tmp_path).read_text(encoding="utf-8")
+
+
 def test_what_was_measured_is_used_again(tmp_path, capsys):
-    (tmp_path / "blei2003.json").write_text(json.dumps(evidence()))
+    rows = evidence()
+    row = {**rows["corel"]["rows"][1], **rows["msrc"]["rows"][0], "curves": {}}
+    row |= {"scores": {"1": 0.1}, "curves": {"sky": [[0, 1], [1.0, 0.5], [0.5, 1.0]]}}
+    named = {
+        unit.key: {**row, "model": unit.model, "smoothing": unit.smoothing, "n_topics": unit.n_topics}
+        for unit in units(QUICK)
+    }
+    facts = {name: {k: v for k, v in rows[name].items() if k != "rows"} for name in ("corel", "msrc")}
+    values = {"plan": QUICK._asdict(), "date": "2026-01-01", "facts": facts, "found": named}
+    (tmp_path / "blei2003.json").write_text(json.dumps(values))
     main(["--out", str(tmp_path), "--quick"])
     assert "blei2003.md" in capsys.readouterr().out
-
-
-def test_what_another_plan_measured_is_not(tmp_path):
-    (tmp_path / "blei2003.json").write_text(json.dumps(evidence()))
     with pytest.raises(SystemExit, match="another plan"):
         main(["--out", str(tmp_path)])
 
@@ -126,4 +181,4 @@ def test_a_series_lies_on_one_side():
 
 def test_the_descriptors_exist():
     assert RECIPE in COREL
-    assert RECIPE_MSRC in MSRC_REGIONS
+    assert RECIPE in MSRC_REGIONS

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from topicture.experiments import liu2005_report as report
+from topicture.experiments import running
 from topicture.experiments.liu2005 import BASELINE
 from topicture.experiments.liu2005_page import claims, tables, write_figure, write_page
 
@@ -38,7 +39,8 @@ def cell(task, **better):
 def evidence(**better):
     return {
         "date": "2026-01-01",
-        "cells": {task.key: cell(task, **better) for task in report.tasks(quick=True)},
+        "plan": [task.key for task in report.tasks(quick=True)],
+        "found": {task.key: cell(task, **better) for task in report.tasks(quick=True)},
     }
 
 
@@ -59,7 +61,7 @@ def test_a_contrary_order_is_told():
 
 def test_an_order_at_some_components_holds_partly():
     contrary = evidence()
-    for key, found in contrary["cells"].items():
+    for key, found in contrary["found"].items():
         if key.endswith("/published/20"):
             found["scores"]["NLSA"] = 0.3
     (_, table), *_ = tables(contrary).items()
@@ -70,7 +72,7 @@ def test_an_order_at_some_components_holds_partly():
 
 def test_a_column_that_lacks_a_part_is_left_out(tmp_path):
     partial = evidence()
-    del partial["cells"]["blobs/subset 2/validated/20"]
+    del partial["found"]["blobs/subset 2/validated/20"]
     found = tables(partial)
     assert [table.components for table in found.values()] == [(20, 60), (20, 60), (20, 60), (60,)]
     page = write_page(partial, tmp_path).read_text(encoding="utf-8")
@@ -90,12 +92,18 @@ def test_page_and_figure(tmp_path):
     assert (tmp_path / "liu2005.png").stat().st_size > 1000
 
 
+@pytest.fixture
+def no_pictures(monkeypatch):
+    monkeypatch.setattr(report, "_histograms", lambda data, cache: None)
+
+
+@pytest.mark.usefixtures("no_pictures")
 def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(report, "measure", lambda task, data, cache: asked.append(task) or cell(task))
     half = evidence()
-    for key in list(half["cells"])[5:]:
-        del half["cells"][key]
+    for key in list(half["found"])[5:]:
+        del half["found"][key]
     (tmp_path / "liu2005.json").write_text(json.dumps(half))
     report.main(["--out", str(tmp_path), "--quick"])
     assert asked == report.tasks(quick=True)[5:]
@@ -104,14 +112,15 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     assert len(asked) == 2 * len(report.tasks(quick=True)) - 5
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_time_limit_leaves_what_was_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "measure", lambda task, data, cache: cell(task))
     clock = iter(np.arange(100.0))
-    monkeypatch.setattr(report, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(running, "monotonic", lambda: next(clock))
     with pytest.raises(SystemExit) as stop:
         report.main(["--out", str(tmp_path), "--quick", "--limit-seconds", "3.5"])
     assert "23 of 26 cells" in str(stop.value)
-    assert len(json.loads((tmp_path / "liu2005.json").read_text())["cells"]) == 3
+    assert len(json.loads((tmp_path / "liu2005.json").read_text())["found"]) == 3
 
 
 def test_missing_data_is_one_line(tmp_path):

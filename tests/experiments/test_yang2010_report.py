@@ -9,7 +9,7 @@ from topicture.corpus import Corpus
 from topicture.experiments import yang2010_report
 from topicture.experiments import yang2010_run as run
 from topicture.experiments.yang2010_claims import claims
-from topicture.experiments.yang2010_data import Problem, load_problem, save_problem
+from topicture.experiments.yang2010_data import PROBLEMS, Problem, load_problem, save_problem
 from topicture.experiments.yang2010_page import write_figures, write_page
 from topicture.experiments.yang2010_report import main
 from topicture.experiments.yang2010_settings import Tried, ranked
@@ -72,19 +72,9 @@ def test_the_plan_puts_whole_problems_first():
     assert {job.data for job in jobs[n_whole:] if job.model in run.COMPARED} == {"x"}
 
 
-def test_a_stopped_run_goes_on(problem, tmp_path):
-    save_problem(tmp_path / "x.npz", problem)
-    jobs = [run.Job("x", "word frequency", fold, N_WORDS, 1.0) for fold in range(3)]
-    found, told = {jobs[0].key: {"f1": "kept"}}, []
-    files = {"x": tmp_path / "x.npz"}
-    assert not run.run_jobs(files, jobs, found, limit_seconds=0)
-    assert run.run_jobs(files, jobs, found, on_result=lambda job, result: told.append(job.fold))
-    assert told == [1, 2]
-    assert found[jobs[0].key] == {"f1": "kept"}
-
-
 # --- Page --------------------------------------------------------------------------------------------------------
 
+PLAN = {"problems": list(PROBLEMS), "quick": False}
 LEVEL = {"emm-margin": 0.5, "emm-ml": 0.4, "dba": 0.3, "corr-lda": 0.2, "word frequency": 0.1}
 
 
@@ -112,7 +102,7 @@ def evidence(level=LEVEL, falls=0.5):
         data: {**facts, "words": V, "tokens_per_region": 5.0, "known_regions": known}
         for data, V, known in (("corel-sift", 20, None), ("msrc-sift", 10, 80))
     }
-    return {"date": "2026-01-01", "quick": False, "n_jobs": len(found), "problems": problems, "found": found}
+    return {"date": "2026-01-01", "plan": PLAN, "n_jobs": len(found), "problems": problems, "found": found}
 
 
 def test_the_papers_own_order_holds():
@@ -147,10 +137,11 @@ def test_page_and_figures(tmp_path):
         assert f"(yang2010-{name}.png)" in page
 
 
-def test_what_was_measured_is_used_again(tmp_path, capsys):
+def test_a_page_of_what_was_measured(tmp_path):
     (tmp_path / "yang2010.json").write_text(json.dumps(evidence()))
-    main(["--out", str(tmp_path), "--page"])
-    assert "yang2010.md" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="not all fits are done"):
+        main(["--out", str(tmp_path), "--limit-seconds", "0"])
+    assert "| corel-sift | emm-margin | 3 |" in (tmp_path / "yang2010.md").read_text(encoding="utf-8")
 
 
 def test_the_command_measures_and_writes(problem, tmp_path, monkeypatch, capsys):
@@ -161,14 +152,14 @@ def test_the_command_measures_and_writes(problem, tmp_path, monkeypatch, capsys)
     monkeypatch.setattr(run, "COMPARED", {"word frequency": ("empirical", {})})
     main(["--out", str(tmp_path), "--quick"])
     captured = capsys.readouterr()
-    assert "1/1 msrc-sift|word frequency|0|6|1" in captured.err
+    assert "1/3 msrc-sift|word frequency|0|6|1" in captured.err
     page = (tmp_path / "yang2010.md").read_text(encoding="utf-8")
     words = problem.corpus.captions.sum() / 30
     assert f"| msrc-sift | 30 | 6 | {words:.1f} | 60 | 12 | 9 | 3 |" in page
     assert "| msrc-sift | emm-ml | 0 | not measured |" in page
     main(["--out", str(tmp_path), "--quick"])
-    assert "1/1" not in capsys.readouterr().err  # nothing was left to do
-    with pytest.raises(SystemExit, match="another kind of run"):
+    assert "/3" not in capsys.readouterr().err  # nothing was left to do
+    with pytest.raises(SystemExit, match="another plan"):
         main(["--out", str(tmp_path)])
 
 
@@ -176,7 +167,7 @@ def test_the_command_measures_and_writes(problem, tmp_path, monkeypatch, capsys)
 def test_a_damaged_file_is_one_line(tmp_path, content):
     (tmp_path / "yang2010.json").write_text(content)
     with pytest.raises(SystemExit) as stop:
-        main(["--out", str(tmp_path), "--page"])
+        main(["--out", str(tmp_path)])
     assert "\n" not in str(stop.value)
     assert "--redo" in str(stop.value)
 

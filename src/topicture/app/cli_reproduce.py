@@ -27,6 +27,9 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick/--full", help="Fewer topics, parts and starts.")] = True,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     cache: Annotated[Path | None, typer.Option(help="Keeps what was measured on the pictures.")] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="File of the summary, else results.md in the folder.")
+    ] = None,
     redo: Annotated[bool, typer.Option(help="Measure again what was measured before.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -35,16 +38,31 @@ def reproduce(
 
     An interrupted run goes on where it stopped.
     """
+    from topicture.app.console import Stages
     from topicture.app.reproducing import reproduce as run
+    from topicture.experiments.running import Options, Tell
 
-    def begin(report: str) -> None:
-        if not quiet:
-            typer.echo(f"{report}:", err=True)
+    options = Options(
+        out,
+        data=None if data is None else str(data),
+        cache=None if cache is None else str(cache),
+        quick=quick,
+        jobs=jobs,
+        redo=redo,
+    )
+    with Stages(quiet=quiet) as stages:
 
-    done = run(papers, out, data=data, quick=quick, jobs=jobs, cache=cache, redo=redo, begin=begin)
+        def told_of(report: str) -> Tell:
+            def tell(line: str, done: int, total: int) -> None:
+                stages(report, done, total or None)
+                stages.say(f"{report}: {line}")
+
+            return tell
+
+        done = run(papers, options, told_of, summary)
     if as_json:
         print_json(done)
     else:
         for report in done:
             typer.echo(report.html)
-        typer.echo(out / "results.md")
+        typer.echo(summary or out / "results.md")

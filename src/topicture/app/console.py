@@ -20,7 +20,7 @@ class Stages:
     """Progress bars, one a stage, on standard error; nothing where that is not a terminal."""
 
     def __init__(self, *, quiet: bool = False):
-        console = Console(stderr=True)
+        console = Console(stderr=True, quiet=quiet)
         self._progress = Progress(
             TextColumn("{task.description:<28}"),
             BarColumn(),
@@ -46,3 +46,7 @@ class Stages:
         task = self._tasks[stage]
         speed = self._progress.tasks[task].speed
         self._progress.update(task, completed=done, total=total, rate=f"{speed:6.1f}/s" if speed else "")
+
+    def say(self, line: str) -> None:
+        """A line above the bars, terminal or not."""
+        self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)

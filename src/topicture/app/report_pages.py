@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from topicture.app.pages import render
 from topicture.atomic import write_atomically
 
-__all__ = ["findings", "html_of", "title_of", "write_html"]
+__all__ = ["html_of", "write_html"]
 
 
 def write_html(markdown: Path) -> Path:
@@ -50,14 +50,3 @@ def _heading(tokens: Sequence[Token]) -> str:
         if opening.type == "heading_open":
             return content.content
     return "Report"
-
-
-def title_of(text: str) -> str:
-    """The first heading of a Markdown text."""
-    return _heading(MarkdownIt("commonmark").parse(text))
-
-
-def findings(text: str) -> str:
-    """What stands in a report under the heading that ends in "findings": the paper's claims with their verdicts."""
-    found = re.search(r"^## [^\n]*findings *\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return found.group(1).strip() if found else ""

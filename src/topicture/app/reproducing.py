@@ -6,9 +6,11 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from topicture.app.report_pages import findings, title_of, write_html
+from topicture.app.report_pages import write_html
 from topicture.atomic import write_atomically
 from topicture.errors import TopictureError
+from topicture.experiments.running import Options, Tell
+from topicture.experiments.summary import summary_table
 
 __all__ = ["PAPERS", "Reproduced", "reports_of", "reproduce", "write_summary"]
 
@@ -42,70 +44,56 @@ def reports_of(papers: Sequence[str]) -> list[str]:
 
 
 def reproduce(
-    papers: Sequence[str],
-    out: Path,
-    *,
-    data: Path | None = None,
-    quick: bool = False,
-    jobs: int = 1,
-    cache: Path | None = None,
-    redo: bool = False,
-    begin: Callable[[str], None] = lambda report: None,
+    papers: Sequence[str], options: Options, tell: Callable[[str], Tell], summary: Path | None = None
 ) -> list[Reproduced]:
-    """Run the experiments and write <report>.md, .json, .html and figures into `out`, and results.md over all there.
+    """Run the experiments and write <report>.md, .json, .html and figures, and a summary (results.md) over all there.
 
-    What an earlier run has measured with the same plan is kept unless `redo`; an interrupted run goes on.
-
-    Parameters
-    ----------
-    papers : names in PAPERS
-    data : folder of the benchmark sets, or None for the one that TOPICTURE_DATA names
-    quick : fewer topics, parts and starts
-    jobs : processes, where an experiment can use several
-    cache : folder that keeps what was measured on the pictures
-    begin : told of each report before its work
+    What an earlier run has measured with the same plan on the same data is kept unless `options.redo`; an interrupted
+    run goes on. `tell` gives, for the name of a report that begins, what is to be told of its progress.
     """
     reports = reports_of(papers)
-    out.mkdir(parents=True, exist_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
     done = []
     for report in reports:
-        begin(report)
-        arguments = ["--out", str(out), *_given("--data", data)]
-        arguments += ["--quick"] if quick else []
-        arguments += ["--redo"] if redo else []
         module = import_module(f"topicture.experiments.{report}_report")
-        if report != "shao":
-            arguments += _given("--cache", cache)
-        if report != "blei2003":
-            arguments += ["--jobs", str(jobs)]
-        try:
-            module.main(arguments)
-        except SystemExit as stop:  # the reports are commands of their own, and end like that
-            raise TopictureError(str(stop.code)) from None
-        markdown = out / f"{report}.md"
+        module.run(options, tell(report))
+        markdown = options.out / f"{report}.md"
         done.append(Reproduced(report, markdown, write_html(markdown)))
-    write_summary(out)
+    write_summary(options.out, summary)
     return done
 
 
-def _given(option: str, value: Path | None) -> list[str]:
-    return [] if value is None else [option, str(value)]
+def write_summary(folder: Path, path: Path | None = None) -> Path:
+    """Write all claims of the reports in `folder` with their verdicts, and what `auto` reaches; by default results.md.
 
-
-def write_summary(folder: Path) -> Path:
-    """Write results.md: the findings of every report in the folder, with versions."""
-    pages = [folder / f"{report}.md" for report in PAPERS["all"]]
+    Another `path` must lie in the folder itself or beside it.
+    """
+    path = folder / "results.md" if path is None else path
+    links = "" if path.parent.resolve() == folder.resolve() else f"{folder.name}/"
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in _VERSIONS)
     parts = [
         "# Results",
         f"Put together by `topicture reproduce` on {date.today().isoformat()} with {versions}; not edited by hand. "
-        "Each published claim beside what was measured here, and whether it holds. When and how stands in "
-        "the report.",
+        "When and how each figure was measured, with which seeds and settings, stands in the report that the first "
+        "column links to.",
+        "## The papers' claims",
+        "A claim that was tested in several places (numbers of topics, data sets) *holds* where it does in all of "
+        "them, *holds partly* where it does in some.",
+        summary_table(folder, links),
     ]
-    for page in pages:
-        if page.exists():
-            text = page.read_text(encoding="utf-8")
-            parts += [f"## [{title_of(text)}]({page.name})", findings(text)]
-    path = folder / "results.md"
+    auto = folder / "auto.md"
+    if auto.exists():
+        parts += ["## [`auto` beside its competitors](" + links + "auto.md)", *_tables(auto)]
     write_atomically(path, ("\n\n".join(parts) + "\n").encode())
     return path
+
+
+def _tables(page: Path) -> list[str]:
+    """The tables of a page, each under its heading, one level deeper."""
+    found = []
+    for section in page.read_text(encoding="utf-8").split("\n## ")[1:]:
+        heading, *lines = section.splitlines()
+        rows = [line for line in lines if line.startswith("|")]
+        if rows:
+            found += [f"### {heading}", "\n".join(rows)]
+    return found

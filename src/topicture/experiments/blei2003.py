@@ -34,12 +34,13 @@ def compare_models(
     region_labels: Any = None,
     models: Sequence[str] = MODELS,
     smoothings: Sequence[str] = ("ml", "eb"),
+    reference: bool = True,
     top_k: Sequence[int] = (1, 5),
     quick: bool = False,
     settings: dict[str, Any] | None = None,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """One row for the independent reference, then one for every model, estimate and K.
+    """A row for the independent reference, then one for every model, estimate and K.
 
     Parameters
     ----------
@@ -49,6 +50,8 @@ def compare_models(
     region_labels : int array (R,), optional
         True word (index into the vocabulary of `test`) of every region of `test`, as its regions are stacked;
         negative where it is not known.
+    reference : bool
+        Whether the first row is that of the independent reference.
     top_k : sequence of int
         A region counts as right if its word is among the first k.
     quick : bool
@@ -74,7 +77,7 @@ def compare_models(
     labels = None if region_labels is None else _in_vocabulary(region_labels, test, part.hidden.vocabulary)
     chosen = {**(QUICK if quick else {}), **(settings or {})}
     rows = []
-    for name, smoothing, K in _runs(models, smoothings, n_topics):
+    for name, smoothing, K in _runs(models, smoothings, n_topics, reference):
         rows.append(_row(name, smoothing, K, part, labels, top_k, chosen))
         if progress is not None:
             progress(rows[-1])
@@ -82,9 +85,10 @@ def compare_models(
 
 
 def _runs(
-    models: Sequence[str], smoothings: Sequence[str], n_topics: Sequence[int]
+    models: Sequence[str], smoothings: Sequence[str], n_topics: Sequence[int], reference: bool
 ) -> Iterator[tuple[str, str, int]]:
-    yield INDEPENDENT, "ml", 1
+    if reference:
+        yield INDEPENDENT, "ml", 1
     for name in models:
         for smoothing in smoothings:
             for K in n_topics:

@@ -14,6 +14,7 @@ from topicture.annotations.plots import (
 )
 from topicture.annotations.retrieval import PrecisionRecall
 from topicture.experiments.blei2003 import INDEPENDENT, MODELS
+from topicture.experiments.tables import markdown_table, verdict, with_error
 
 __all__ = ["claims", "write_figures", "write_page"]
 
@@ -31,14 +32,6 @@ def _values(rows: Rows, measure: str, **where: Any) -> np.ndarray:
 
 def _mean(rows: Rows, measure: str, **where: Any) -> float:
     return float(_values(rows, measure, **where).mean())
-
-
-def _with_error(values: np.ndarray, digits: int) -> str:
-    """mean ± standard error over starts."""
-    if len(values) < 2:
-        return f"{values.mean():.{digits}f}"
-    error = values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.{digits}f} ± {error:.{digits}f}"
 
 
 def _topics(rows: Rows) -> list[int]:
@@ -82,41 +75,41 @@ def claims(evidence: dict[str, Any]) -> list[tuple[str, str, str]]:
         (
             "Smoothed perplexity: Corr-LDA < GM-Mixture",
             f"best over K {best('corr-lda'):.1f} and {best('gm-mixture'):.1f}; lower at {_of(first, topics)}",
-            _verdict(first),
+            verdict(first),
         ),
         (
             "Smoothed perplexity: GM-Mixture < GM-LDA",
             f"best over K {best('gm-mixture'):.1f} and {best('gm-lda'):.1f}; lower at {_of(second, topics)}",
-            _verdict(second),
+            verdict(second),
         ),
         (
             "GM-Mixture by maximum likelihood overfits as K grows",
             f"perplexity {_number(ml[0])} at K = {topics[0]}, {_number(ml[-1])} at K = {topics[-1]}",
-            _verdict([ml[-1] > ml[0]]),
+            verdict([ml[-1] > ml[0]]),
         ),
         (
             "Smoothing repairs that",
             f"smoothed {eb[0]:.1f} at K = {topics[0]}, {eb[-1]:.1f} at K = {topics[-1]}; lower than by maximum "
             f"likelihood at {_of([e < m for e, m in zip(eb, ml, strict=True)], topics)}",
-            _verdict([e < m for e, m in zip(eb, ml, strict=True)]),
+            verdict([e < m for e, m in zip(eb, ml, strict=True)]),
         ),
         (
             "Corr-LDA's joint likelihood is close to GM-LDA's",
             f"Corr-LDA costs {min(gaps):+.1f} to {max(gaps):+.1f} nats an image; GM-Mixture {min(to_mixture):+.1f} to "
             f"{max(to_mixture):+.1f}",
-            _verdict([abs(g) < 0.25 * abs(m) for g, m in zip(gaps, to_mixture, strict=True)]),
+            verdict([abs(g) < 0.25 * abs(m) for g, m in zip(gaps, to_mixture, strict=True)]),
         ),
         (
             "Corr-LDA names regions better than GM-LDA",
             f"top 1 at K = {_listed(msrc_topics, 'd')}: {_listed(at_1['corr-lda'], '.3f')} against "
             f"{_listed(at_1['gm-lda'], '.3f')}",
-            _verdict([a > b for a, b in zip(at_1["corr-lda"], at_1["gm-lda"], strict=True)]),
+            verdict([a > b for a, b in zip(at_1["corr-lda"], at_1["gm-lda"], strict=True)]),
         ),
         (
             "Corr-LDA retrieves best",
             "mean average precision of one-word queries "
             + ", ".join(f"{k} {v:.3f}" for k, v in scores.items()),
-            _verdict([scores["corr-lda"] > scores[name] for name in MODELS if name != "corr-lda"]),
+            verdict([scores["corr-lda"] > scores[name] for name in MODELS if name != "corr-lda"]),
         ),
     ]
 
@@ -131,10 +124,6 @@ def _number(value: float) -> str:
 
 def _of(held: Sequence[bool], topics: Sequence[int]) -> str:
     return f"{sum(held)} of {len(topics)} K"
-
-
-def _verdict(held: Sequence[bool]) -> str:
-    return "holds" if all(held) else "holds partly" if any(held) else "does not hold"
 
 
 # --- Page and figures -------------------------------------------------------------------------------------------
@@ -157,7 +146,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         f"**Settings.** EM of at most {settings['max_iter']} iterations or a relative change of {settings['tol']:g}, "
         f"{settings['precision']} E-steps, k-means starts. Corrected equations: MODELS.md, errata of 004_.",
         "## The paper's findings",
-        _table(("Finding", "Here", "Verdict"), claims(evidence)),
+        markdown_table(("Finding", "Here", "Verdict"), claims(evidence)),
         *_without_near_copies(evidence),
         "## Perplexity of the held-out captions (Figure 5)",
         _against_topics(corel["rows"], "perplexity", 1),
@@ -171,12 +160,12 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "## Retrieval by text (Figure 8)",
         f"Mean average precision of all queries that at least two test images answer, K = {retrieval[0]['n_topics']}, "
         "smoothed; *empirical* ranks by nothing.",
-        _table(
+        markdown_table(
             ("Model", *(f"{n} word{'s' if n != '1' else ''}" for n in lengths)),
             [
                 (
                     name,
-                    *(_with_error(np.array([r["scores"][name][n] for r in retrieval]), 3) for n in lengths),
+                    *(with_error(np.array([r["scores"][name][n] for r in retrieval]), 3) for n in lengths),
                 )
                 for name in retrieval[0]["scores"]
             ],
@@ -194,13 +183,13 @@ def _starts(n: int) -> str:
 
 def _against_topics(rows: Rows, measure: str, digits: int) -> str:
     topics = _topics(rows)
-    reference = _with_error(_values(rows, measure, model=INDEPENDENT), digits)
+    reference = with_error(_values(rows, measure, model=INDEPENDENT), digits)
     lines = [("one Gaussian, one multinomial", "", *(reference for _ in topics))]
     for model in MODELS:
         for smoothing, title in ESTIMATES.items():
             cells = [_values(rows, measure, model=model, smoothing=smoothing, n_topics=K) for K in topics]
-            lines.append((model, title, *(_with_error(values, digits) for values in cells)))
-    return _table(("Model", "Estimate", *(f"K = {K}" for K in topics)), lines)
+            lines.append((model, title, *(with_error(values, digits) for values in cells)))
+    return markdown_table(("Model", "Estimate", *(f"K = {K}" for K in topics)), lines)
 
 
 def _without_near_copies(evidence: dict[str, Any]) -> list[str]:
@@ -215,17 +204,17 @@ def _without_near_copies(evidence: dict[str, Any]) -> list[str]:
         )
         return mixture - corr
 
-    reference = _with_error(_values(rows, "perplexity", model=INDEPENDENT), 1)
+    reference = with_error(_values(rows, "perplexity", model=INDEPENDENT), 1)
     lines = [("one multinomial", *(reference for _ in topics))]
     for model in ("gm-mixture", "corr-lda"):
         values = [_values(rows, "perplexity", model=model, smoothing="eb", n_topics=K) for K in topics]
-        lines.append((model, *(_with_error(value, 1) for value in values)))
-    lines.append(("Corr-LDA's lead", *(_with_error(lead(rows, K), 1) for K in topics)))
+        lines.append((model, *(with_error(value, 1) for value in values)))
+    lines.append(("Corr-LDA's lead", *(with_error(lead(rows, K), 1) for K in topics)))
     common = [K for K in topics if K in _topics(corel)]
     lines.append(
         (
             "its lead with near copies",
-            *(_with_error(lead(corel, K), 1) if K in common else "" for K in topics),
+            *(with_error(lead(corel, K), 1) if K in common else "" for K in topics),
         )
     )
     grows = [lead(rows, K).mean() > lead(corel, K).mean() for K in common]
@@ -236,7 +225,7 @@ def _without_near_copies(evidence: dict[str, Any]) -> list[str]:
         f"Here {evidence['series']['hidden']:.0%} of the series were hidden whole (smoothed perplexity; a lead is "
         f"GM-Mixture's less Corr-LDA's). Corr-LDA stands better against GM-Mixture than with near copies at "
         f"{_of(grows, common)}.",
-        _table(("Model", *(f"K = {K}" for K in topics)), lines),
+        markdown_table(("Model", *(f"K = {K}" for K in topics)), lines),
     ]
 
 
@@ -248,13 +237,8 @@ def _regions(msrc: dict[str, Any]) -> str:
             cells = [
                 _values(msrc["rows"], f"region_accuracy_at_{k}", model=model, n_topics=K) for K in topics
             ]
-            lines.append((model, str(k), *(_with_error(values, 3) for values in cells)))
-    return _table(("Model", "Among the first", *(f"K = {K}" for K in topics)), lines)
-
-
-def _table(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [heading, ["---"] * len(heading), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+            lines.append((model, str(k), *(with_error(values, 3) for values in cells)))
+    return markdown_table(("Model", "Among the first", *(f"K = {K}" for K in topics)), lines)
 
 
 def write_figures(evidence: dict[str, Any], folder: Path) -> None:

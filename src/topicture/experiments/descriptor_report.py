@@ -1,6 +1,6 @@
 """The comparison of descriptors as a Markdown page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
 from platform import python_version
@@ -8,6 +8,7 @@ from platform import python_version
 from topicture.experiments.descriptor_images import ImageRow
 from topicture.experiments.descriptor_regions import RegionRow
 from topicture.experiments.knn_vote import Rule
+from topicture.experiments.tables import markdown_table
 
 __all__ = ["PUBLISHED", "markdown"]
 
@@ -81,9 +82,9 @@ def _images(rows: Sequence[ImageRow]) -> list[str]:
         "s = 15 for all, the rule of the reference in the second table; it was not chosen on the training images, so "
         "its rows check the features and estimate nothing. Pictures known by their regions are compared by the mean "
         "of these, or by the bag of their words; Corr-LDA sees the regions themselves.",
-        _table(heading, ours),
+        markdown_table(heading, ours),
         "Measured by others on the same division and words:",
-        _table(("Method", "Source", "Precision", "Recall", "N+"), printed),
+        markdown_table(("Method", "Source", "Precision", "Recall", "N+"), printed),
     ]
 
 
@@ -108,14 +109,9 @@ def _regions(rows: Sequence[RegionRow]) -> list[str]:
         "that are right when each region is given its best word. Ceiling: the same when each region is given its true "
         "word. *vote of true words* learns from training regions with true words; what stands below it learns from "
         "the captions of images alone.",
-        _table(heading, ours),
+        markdown_table(heading, ours),
     ]
 
 
 def _rule(rule: Rule | None) -> tuple[str, str]:
     return ("", "") if rule is None else (str(rule.n_neighbours), f"{rule.sharpness:g}")
-
-
-def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

@@ -9,6 +9,7 @@ import numpy as np
 
 from topicture.annotations.figure_style import legend, line_looks, panels, save_figure
 from topicture.experiments.liu2005 import BASELINE, COMPONENTS, PUBLISHED, TITLES, Table, assembled, merged
+from topicture.experiments.tables import markdown_table, with_error
 
 __all__ = ["claims", "tables", "write_figure", "write_page"]
 
@@ -57,7 +58,7 @@ def _cells(evidence: dict[str, Any], data: str, setting: str) -> dict[tuple[str,
 
 
 def _by_key(evidence: dict[str, Any]) -> Iterable[tuple[list[str], dict[str, Any]]]:
-    return ((key.split("/"), cell) for key, cell in evidence["cells"].items())
+    return ((key.split("/"), cell) for key, cell in evidence["found"].items())
 
 
 class Finding(NamedTuple):
@@ -92,13 +93,7 @@ def _judged(finding: Finding, table: Table) -> tuple[str, str]:
     by_components = difference.mean(axis=0)
     agrees = np.abs(by_components) <= CLOSE if finding.close else by_components > 0
     verdict = "holds" if agrees.all() else "holds partly" if agrees.any() else "does not hold"
-    return _with_error(difference.mean(axis=1), signed=True), verdict
-
-
-def _with_error(values: np.ndarray, *, signed: bool = False) -> str:
-    """mean ± standard error over parts."""
-    mean = f"{values.mean():+.3f}" if signed else f"{values.mean():.3f}"
-    return mean if len(values) < 2 else f"{mean} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+    return with_error(difference.mean(axis=1), sign="+"), verdict
 
 
 # --- Page -------------------------------------------------------------------------------------------------------
@@ -130,7 +125,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "## What differs from the paper",
         DIFFERENCES.format(images=_images(evidence)),
         "## Published (Table 1)",
-        _table(
+        markdown_table(
             ("", *(f"K = {K}" for K in COMPONENTS)),
             [(title, *(f"{score:.3f}" for score in row)) for title, row in PUBLISHED.items()],
         ),
@@ -164,7 +159,7 @@ def _explanation(evidence: dict[str, Any], found: dict[Kind, Table]) -> str:
             "then broad, but a map learned from captions of three words or so has hardly a place for a broad answer: "
             "in 2 dimensions the place that fits best is farther from it than the word frequencies are, and what "
             "IWE answers is worse than what it was given. More dimensions and larger ridges lose less.",
-            _table(
+            markdown_table(
                 (
                     "Data",
                     "Z",
@@ -212,16 +207,16 @@ def _findings(found: dict[Kind, Table]) -> str:
         (finding.text, *(f"{judged[kind][n][2]} ({judged[kind][n][1]})" for kind in found))
         for n, finding in enumerate(FINDINGS)
     ]
-    return _table(heading, rows)
+    return markdown_table(heading, rows)
 
 
 def _score_table(table: Table) -> str:
     rows = [
-        (title, *(_with_error(table.scores[title][:, k]) for k in range(len(table.components))))
+        (title, *(with_error(table.scores[title][:, k]) for k in range(len(table.components))))
         for title in TITLES
         if title in table.scores
     ]
-    return _table(("", *(f"K = {K}" for K in table.components)), rows)
+    return markdown_table(("", *(f"K = {K}" for K in table.components)), rows)
 
 
 def _chosen(evidence: dict[str, Any], kind: Kind, components: Sequence[int]) -> str:
@@ -256,11 +251,6 @@ def _images(evidence: dict[str, Any]) -> str:
                 f"{heading}: {tagged_min} to {tagged_max} tagged, {hidden_min} to {hidden_max} hidden"
             )
     return "; ".join(texts)
-
-
-def _table(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [heading, ["---"] * len(heading), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 # --- Figure -----------------------------------------------------------------------------------------------------

@@ -8,14 +8,11 @@ settings: *published* (Z = 3 neighbours, a map of 2 dimensions) and *validated* 
 the paper leaves open (weight of the words, ridges of the map) is chosen on held-out tagged images in both; no choice
 looks at the images that are measured. What was measured is kept beside the report as liu2005.json; a run goes on where
 another stopped, unless --redo is given.
+
+The quick form has two parts of each kind of data, and K = 20 and 60.
 """
 
-import argparse
-import json
-import multiprocessing
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 from functools import lru_cache, partial
@@ -27,14 +24,14 @@ import numpy as np
 from scipy import sparse
 
 from topicture.annotations.protocols import Part, random_splits
-from topicture.atomic import write_atomically
 from topicture.corpus.datasets import corel5k, corel16k
 from topicture.errors import TopictureError
 from topicture.experiments.descriptor_images import COREL, described, image_rows
 from topicture.experiments.liu2005 import Setting, measure_baselines, measure_reach, measure_spaces
 from topicture.experiments.liu2005_page import tables, write_figure, write_page
+from topicture.experiments.running import Evidence, Options, Tell, command, spread
 
-__all__ = ["DATA", "SETTINGS", "Task", "main", "measure", "tasks"]
+__all__ = ["DATA", "SETTINGS", "Task", "main", "measure", "run", "tasks"]
 
 SUBSETS = range(1, 8)
 SPLITS, TAGGED_SHARE = range(3), 0.8
@@ -60,12 +57,6 @@ ORDER = (60, 20, 100, 40, 80)  # the columns that say most come first
 # PLSA counts occurrences: a dominant colour counts once for every tenth of its part of the picture, begun or whole.
 TENTHS = 10
 HISTOGRAMS = "corel5k-colour-layout.npz"
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "JAX_PLATFORMS": "cpu",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 
 
 class Task(NamedTuple):
@@ -153,96 +144,42 @@ def measure(task: Task, data: str | None, cache: str | None) -> dict[str, Any]:
     }
 
 
-def measured(
-    wanted: list[Task], data: str | None, cache: str | None, jobs: int, limit: float
-) -> Iterator[tuple[Task, dict[str, Any]]]:
-    """Cells as they come, for `limit` seconds: one process begins none after that, several are ended."""
-    end = monotonic() + limit
-    if jobs == 1:
-        for task in wanted:
-            if monotonic() > end:
-                return
-            yield task, measure(task, data, cache)
-        return
-    os.environ.update(ONE_THREAD)
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        cells = pool.imap_unordered(partial(_with_task, data=data, cache=cache), wanted)
-        for _ in wanted:
-            try:
-                yield cells.next(None if limit == float("inf") else max(0.0, end - monotonic()))
-            except multiprocessing.TimeoutError:
-                return  # leaving the pool ends its workers
+def _named(data: str | None, cache: str | None, task: Task) -> dict[str, Any]:
+    return measure(task, data, cache)
 
 
-def _with_task(task: Task, data: str | None, cache: str | None) -> tuple[Task, dict[str, Any]]:
-    return task, measure(task, data, cache)
-
-
-def gather(
-    wanted: list[Task],
-    found: Path,
-    *,
-    redo: bool,
-    jobs: int,
-    limit: float,
-    data: str | None,
-    cache: str | None,
-    say: Callable[[str], None],
-) -> dict[str, Any]:
-    """What was measured, of now and of an earlier run; written to `found` after every cell."""
-    evidence: dict[str, Any] = {"date": date.today().isoformat(), "cells": {}}
-    if found.exists() and not redo:
-        evidence = json.loads(found.read_text(encoding="utf-8"))
-    missing = [task for task in wanted if task.key not in evidence["cells"]]
-    if any(task.data == "colour" for task in missing) and cache:
-        _histograms(data, cache)  # once, before the workers want them
-    for n, (task, cell) in enumerate(measured(missing, data, cache, jobs, limit), start=1):
-        evidence["cells"][task.key] = cell
-        evidence["date"] = date.today().isoformat()
-        write_atomically(found, json.dumps(evidence, separators=(",", ":")).encode())
+def run(options: Options, tell: Tell) -> None:
+    """Measure the cells that are missing and write the page; see `running`."""
+    wanted = tasks(options.quick)
+    plan = [task.key for task in wanted]
+    evidence = Evidence.open(
+        "liu2005", options, {"plan": plan, "date": "", "found": {}}, ("corel16k", "corel5k")
+    )
+    missing = [task for task in wanted if task.key not in evidence.found]
+    cache = str(options.kept)
+    if any(task.data == "colour" for task in missing):
+        _histograms(options.data, cache)  # once, before the workers want them
+    n_done = len(wanted) - len(missing)
+    for task, cell in spread(
+        partial(_named, options.data, cache), missing, options.jobs, options.limit_seconds
+    ):
+        evidence.values["date"] = date.today().isoformat()
+        evidence.keep({task.key: cell})
+        n_done += 1
         scores = ", ".join(f"{title} {score:.3f}" for title, score in cell["scores"].items())
-        say(f"{n}/{len(missing)} {task.key}: {scores} ({cell['seconds']:.0f} s)")
-    return evidence
+        tell(f"{task.key}: {scores} ({cell['seconds']:.0f} s)", n_done, len(wanted))
+    if tables(evidence.values):
+        write_figure(evidence.values, options.out)
+        write_page(evidence.values, options.out)
+    if n_done < len(wanted):
+        raise TopictureError(
+            f"{len(wanted) - n_done} of {len(wanted)} cells are not measured yet; run again to go on"
+        )
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """The command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m topicture.experiments.liu2005_report", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--data", help="folder of the benchmark sets (default: TOPICTURE_DATA)")
-    parser.add_argument("--cache", help="folder that keeps what was measured on the pictures")
-    parser.add_argument("--out", default="docs/results", type=Path, help="folder of the report")
-    parser.add_argument("--quick", action="store_true", help="two parts of each kind of data, K = 20 and 60")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--limit-seconds", type=float, default=float("inf"), help="stop measuring then")
-    parser.add_argument("--redo", action="store_true", help="measure again")
-    chosen = parser.parse_args(None if arguments is None else list(arguments))
-    wanted = tasks(chosen.quick)
-    try:
-        chosen.out.mkdir(parents=True, exist_ok=True)
-        evidence = gather(
-            wanted,
-            chosen.out / "liu2005.json",
-            redo=chosen.redo,
-            jobs=chosen.jobs,
-            limit=chosen.limit_seconds,
-            data=chosen.data,
-            cache=chosen.cache,
-            say=_say,
-        )
-        missing = sum(task.key not in evidence["cells"] for task in wanted)
-        if tables(evidence):
-            write_figure(evidence, chosen.out)
-            print(write_page(evidence, chosen.out))
-        if missing:
-            sys.exit(f"liu2005: {missing} of {len(wanted)} cells are not measured yet; run again to go on")
-    except TopictureError as error:
-        sys.exit(f"liu2005: {error}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    command("liu2005", __doc__, run, arguments)
 
 
 if __name__ == "__main__":

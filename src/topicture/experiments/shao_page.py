@@ -1,7 +1,7 @@
 """The report on Shao et al. 2009 and 2010 as a page with figures, from what `shao_report` measured."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from topicture.annotations.plots import save_figure
 from topicture.experiments.shao import FIGURES, MEASURES, MODELS, Curves, figures
 from topicture.experiments.shao_choice import GRIDS
 from topicture.experiments.shao_work import OPTIMA, key
+from topicture.experiments.tables import markdown_table, verdict, with_error
 
 __all__ = ["claims", "curves_of", "finished_topics", "write_figures", "write_page"]
 
@@ -77,13 +78,6 @@ def _better(curves: Curves, title: str, other: str, measure: str) -> np.ndarray:
     return -difference if measure in SMALLER else difference
 
 
-def _with_error(values: np.ndarray, digits: int, sign: str = "") -> str:
-    """mean ± standard error over subsets."""
-    if len(values) < 2:
-        return f"{values.mean():{sign}.{digits}f}"
-    return f"{values.mean():{sign}.{digits}f} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
-
-
 def claims(curves: Curves) -> list[tuple[str, str, str]]:
     """The papers' findings, what was found here, and whether that agrees."""
     topics = np.array(curves.topics)
@@ -95,10 +89,10 @@ def claims(curves: Curves) -> list[tuple[str, str, str]]:
         won = {measure: gain.mean(axis=1) > 0 for measure, gain in gains.items()}
         here = "; ".join(
             f"{label.lower()} better at {int(won[m].sum())} of {len(topics)} K, by "
-            f"{_with_error(gains[m].mean(axis=0), 4 if m == 'accuracy' else 1)} on average"
+            f"{with_error(gains[m].mean(axis=0), 4 if m == 'accuracy' else 1)} on average"
             for m, label in MEASURES.items()
         )
-        return finding, here, _verdict(np.concatenate(list(won.values())))
+        return finding, here, verdict(np.concatenate(list(won.values())))
 
     def against_k(title: str) -> np.ndarray:
         return _values(curves, title, "accuracy").mean(axis=1)
@@ -117,7 +111,7 @@ def claims(curves: Curves) -> list[tuple[str, str, str]]:
                 f"{title} accuracy {a:.3f} at K = {topics[0]}, {b:.3f} at K = {topics[-1]}"
                 for title, (a, b) in first_last.items()
             ),
-            _verdict([b > a for a, b in first_last.values()]),
+            verdict([b > a for a, b in first_last.values()]),
         ),
         *(
             beats(f"2010: the graph improves the mixture of unigrams ({title})", title, MIXTURE)
@@ -136,18 +130,14 @@ def claims(curves: Curves) -> list[tuple[str, str, str]]:
             "2010: beyond 30 topics Link-LDA has lower accuracy than pLSA-Words, but better complete length",
             f"accuracy lower at {int((link['accuracy'] < 0).sum())}, complete length better at "
             f"{int((link['complete_length'] > 0).sum())} of {int(many.sum())} K",
-            _verdict([*(link["accuracy"] < 0), *(link["complete_length"] > 0)]),
+            verdict([*(link["accuracy"] < 0), *(link["complete_length"] > 0)]),
         ),
         (
             "2010: the regularised mixture depends little on the number of topics",
             "accuracy varies over K by " + ", ".join(f"{s:.3f} ({title})" for title, s in spreads.items()),
-            _verdict([spreads[title] < min(spreads[PLAIN], spreads[MIXTURE]) for title in REGULARISED]),
+            verdict([spreads[title] < min(spreads[PLAIN], spreads[MIXTURE]) for title in REGULARISED]),
         ),
     ]
-
-
-def _verdict(held: Sequence[Any] | np.ndarray) -> str:
-    return "holds" if all(held) else "holds partly" if any(held) else "does not hold"
 
 
 # --- Page and figures -------------------------------------------------------------------------------------------
@@ -184,7 +174,7 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         "## The papers' findings",
         "The papers print curves without numbers, so findings are compared. A finding about two models holds if it "
         "does in both measures with every number of topics, on average over the subsets.",
-        _table(("Finding", "Here", "Verdict"), claims(curves)),
+        markdown_table(("Finding", "Here", "Verdict"), claims(curves)),
         _reading(curves),
         "Why some findings differ. Our mixture of unigrams and pLSA-Words have pseudo-counts that were chosen like "
         "everything else, which lifts them above the empirical ranking; the papers name none. Tempering makes "
@@ -231,7 +221,7 @@ def _reading(curves: Curves) -> str:
         means = {title: _values(curves, title, measure).mean(axis=0) for title in curves.experiments}
         ranked = sorted(means, key=lambda t: means[t].mean() * (1 if measure in SMALLER else -1))
         digits = 3 if measure == "accuracy" else 1
-        listed = ", ".join(f"{title} {_with_error(means[title], digits)}" for title in ranked)
+        listed = ", ".join(f"{title} {with_error(means[title], digits)}" for title in ranked)
         sentences.append(f"{label} averaged over all K, the best first: {listed}.")
     return " ".join(sentences)
 
@@ -239,10 +229,10 @@ def _reading(curves: Curves) -> str:
 def _by_topics(curves: Curves, measure: str) -> str:
     digits = 3 if measure == "accuracy" else 1
     rows = [
-        (title, *(_with_error(values, digits) for values in _values(curves, title, measure)))
+        (title, *(with_error(values, digits) for values in _values(curves, title, measure)))
         for title in curves.experiments
     ]
-    return _table(("", *(f"K = {K}" for K in curves.topics)), rows)
+    return markdown_table(("", *(f"K = {K}" for K in curves.topics)), rows)
 
 
 def _optimum(evidence: Mapping[str, Any], title: str, name: str) -> np.ndarray:
@@ -258,8 +248,8 @@ def _what_the_graph_adds(evidence: Mapping[str, Any]) -> str:
         for name in ("accuracy", "complete_length")
     )
     return (
-        f"With everything else as chosen the graph adds {_with_error(accuracy, 4, '+')} to the accuracy and "
-        f"{_with_error(length, 1, '+')} to the complete length (less is better)."
+        f"With everything else as chosen the graph adds {with_error(accuracy, 4, '+')} to the accuracy and "
+        f"{with_error(length, 1, '+')} to the complete length (less is better)."
     )
 
 
@@ -271,14 +261,14 @@ def _optima(evidence: Mapping[str, Any]) -> str:
         rows.append(
             (
                 title,
-                _with_error(gain, 0, "+") if "temperature" in given and title != start else "",
-                _with_error(column(title, "accuracy"), 4),
-                _with_error(column(title, "accuracy") - column(start, "accuracy"), 4, "+"),
-                _with_error(column(title, "complete_length"), 1),
+                with_error(gain, 0, "+") if "temperature" in given and title != start else "",
+                with_error(column(title, "accuracy"), 4),
+                with_error(column(title, "accuracy") - column(start, "accuracy"), 4, "+"),
+                with_error(column(title, "complete_length"), 1),
                 f"{column(title, 'fit_cpu_seconds').mean():.0f}",
             )
         )
-    return _table(("", "objective", "accuracy", "its gain", "complete length", "CPU s a fit"), rows)
+    return markdown_table(("", "objective", "accuracy", "its gain", "complete length", "CPU s a fit"), rows)
 
 
 def _choices(evidence: Mapping[str, Any]) -> str:
@@ -289,11 +279,11 @@ def _choices(evidence: Mapping[str, Any]) -> str:
         chosen = [found[key("choice", title, s, plan["n_topics"])] for s in plan["subsets"] if grids]
         for i, name in enumerate(name for grid in grids[: plan["n_grids"]] for name in grid):
             counted = Counter(_shown(choice["params"][name]) for choice in chosen)
-            reached = {value: _with_error(np.array(a), 4) for value, a in _by_value(chosen, grids, i).items()}
+            reached = {value: with_error(np.array(a), 4) for value, a in _by_value(chosen, grids, i).items()}
             listed = ", ".join(f"{value}: {accuracy}" for value, accuracy in reached.items())
             often = ", ".join(f"{value} ({n})" for value, n in counted.most_common())
             rows.append((title if i == 0 else "", name, listed, often))
-    return _table(("", "", "accuracy in cross-validation", "chosen (subsets)"), rows)
+    return markdown_table(("", "", "accuracy in cross-validation", "chosen (subsets)"), rows)
 
 
 def _by_value(
@@ -321,8 +311,3 @@ def _shown(value: Any) -> str:
     if value is None:
         return "as published"
     return " ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

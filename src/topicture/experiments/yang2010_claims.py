@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from topicture.experiments.tables import with_error
 from topicture.experiments.yang2010_run import COMPARED, KS
 
-__all__ = ["CLASSIFIERS", "TOP", "Evidence", "claims", "read_evidence", "standard_error", "with_error"]
+__all__ = ["CLASSIFIERS", "TOP", "Evidence", "claims", "read_evidence", "standard_error"]
 
 CLASSIFIERS = ("emm-margin", "emm-ml", "dba")
 TOP = 4  # position of k = 5
@@ -68,14 +69,6 @@ def standard_error(values: np.ndarray) -> np.ndarray:
     """Standard error over folds (axis 0); NaN for fewer than two."""
     n = len(values)
     return values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(values.shape[1:], math.nan)
-
-
-def with_error(values: np.ndarray, signed: bool = False) -> str:
-    """mean ± standard error of one value a fold."""
-    if len(values) == 0:
-        return "not measured"
-    mean = f"{values.mean():{'+' if signed else ''}.3f}"
-    return mean if len(values) < 2 else f"{mean} ± {float(standard_error(values)):.3f}"
 
 
 # --- Claims -----------------------------------------------------------------------------------------------------
@@ -142,7 +135,7 @@ def _order(
         gaps = {data: seen.difference(data, a, b, measure, index) for data in sets}
         lines.append(
             f"{a} - {b}: "
-            + ", ".join(f"{data} {with_error(values, signed=True)}" for data, values in gaps.items())
+            + ", ".join(f"{data} {with_error(values, sign='+')}" for data, values in gaps.items())
         )
         held += [bool(values.mean() > 0) and _clear(values) for values in gaps.values() if len(values)]
     seen_on = sum(any(len(seen.difference(data, *pair, measure, index)) for pair in pairs) for data in sets)

@@ -6,7 +6,7 @@ which Corr-LDA needs. Codebooks are k-means on all pictures of a set: they see n
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,12 +47,13 @@ def prepare(
     data: str | None = None,
     cache: str | None = None,
     *,
+    names: Sequence[str] = PROBLEMS,
     workers: int = 2,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Path]:
     """Problem -> its file in `folder`; those that are missing are made from the pictures under `data`."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: folder / f"{name}.npz" for name in PROBLEMS}
+    files = {name: folder / f"{name}.npz" for name in names}
     for name, path in files.items():
         if not path.exists():
             say(f"measuring the pictures of {name}")

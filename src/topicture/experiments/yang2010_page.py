@@ -1,13 +1,14 @@
 """The report on Yang et al. 2010 as a page with figures, from what `yang2010_report` measured."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from topicture.annotations.figure_style import legend, line_looks, panels, save_figure
+from topicture.experiments.tables import markdown_table, with_error
 from topicture.experiments.yang2010_claims import (
     CLASSIFIERS,
     TOP,
@@ -15,7 +16,6 @@ from topicture.experiments.yang2010_claims import (
     claims,
     read_evidence,
     standard_error,
-    with_error,
 )
 from topicture.experiments.yang2010_run import COMPARED, KS, REGION_KS, VARIANTS
 from topicture.experiments.yang2010_settings import Tried, ranked
@@ -39,7 +39,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "were measured; differences are taken on folds that both models have.",
         HEAD,
         *evidence.get("notes", []),
-        _table(
+        markdown_table(
             (
                 "Problem",
                 "Images",
@@ -67,7 +67,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "## The paper's findings",
         "A difference counts where its mean over the folds is more than two standard errors from 0, that of a single "
         "fold (without ±) as it is.",
-        _table(("Finding", "Here", "Verdict"), claims(evidence)),
+        markdown_table(("Finding", "Here", "Verdict"), claims(evidence)),
         REASONS,
         "## Top-k accuracy of images (Figure 2, left)",
         "Micro-averaged F1 of the k best words.",
@@ -101,7 +101,7 @@ def _image_table(seen: Evidence) -> str:
             curve = seen.folds(data, model, "f1")
             cells = [with_error(curve[:, k - 1]) if len(curve) else "not measured" for k in ks]
             lines.append((data, model, str(len(curve)), *cells))
-    return _table(("Problem", "Model", "Folds", *(f"k = {k}" for k in ks)), lines)
+    return markdown_table(("Problem", "Model", "Folds", *(f"k = {k}" for k in ks)), lines)
 
 
 def _sweep_table(seen: Evidence, data: str, axis: str) -> str:
@@ -111,7 +111,7 @@ def _sweep_table(seen: Evidence, data: str, axis: str) -> str:
     for model in COMPARED:
         curves = [seen.folds(data, model, "f1", point) for point in points]
         lines.append((model, *(with_error(c[:, TOP]) if len(c) else "not measured" for c in curves)))
-    return f"Top 5, {data}:\n\n" + _table(("Model", *heading), lines)
+    return f"Top 5, {data}:\n\n" + markdown_table(("Model", *heading), lines)
 
 
 def _region_table(seen: Evidence) -> str:
@@ -123,7 +123,7 @@ def _region_table(seen: Evidence) -> str:
                 curve = seen.folds(data, model, measure)
                 cells = [with_error(curve[:, k - 1]) if len(curve) else "not measured" for k in ks]
                 lines.append((data, told, model, *cells))
-    return _table(("Problem", "Captioned", "Model", *(f"k = {k}" for k in ks)), lines)
+    return markdown_table(("Problem", "Captioned", "Model", *(f"k = {k}" for k in ks)), lines)
 
 
 def _variant_table(seen: Evidence) -> str:
@@ -133,7 +133,7 @@ def _variant_table(seen: Evidence) -> str:
         if any(len(curve) for curve in curves):
             cells = [with_error(c[:, TOP]) if len(c) else "not measured" for c in curves]
             rows.append((model, *cells))
-    return _table(("Top 5", *seen.problems), rows)
+    return markdown_table(("Top 5", *seen.problems), rows)
 
 
 def _settings_table(path: Path) -> str:
@@ -156,13 +156,8 @@ def _settings_table(path: Path) -> str:
     return (
         "## How the defaults were chosen\n\nTop-5 accuracy of hidden thirds of training images, by "
         "`python -m topicture.experiments.yang2010_settings`; the last column is its mean ratio to word frequency, "
-        "which decides.\n\n" + _table(("Model", "Settings", *problems, "Ratio"), lines)
+        "which decides.\n\n" + markdown_table(("Model", "Settings", *problems, "Ratio"), lines)
     )
-
-
-def _table(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [heading, ["---"] * len(heading), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------

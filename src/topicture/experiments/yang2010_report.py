@@ -5,60 +5,74 @@
 Five-fold cross-validation on Corel-5k and MSRC v2 from pixels (yang2010_data): top-k accuracy of images, against the
 number of tags and of training images (the paper's Figure 2), and top-k accuracy of regions with and without captions
 (Figure 3), of Corr-LDA, DBA, EMM by likelihood and EMM by max-margin, with word frequency as floor. What was measured
-is kept beside the report as yang2010.json; a stopped run goes on from there unless --redo is given.
+is kept beside the report as yang2010.json; a stopped run goes on from there unless --redo is given. With a limit of 0
+seconds the page is written from what was measured.
+
+The quick form has one fold of short fits on MSRC v2 alone.
 """
 
-import argparse
-import json
-import os
-import sys
 from collections.abc import Iterable
 from datetime import date
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from topicture.errors import TopictureError
+from topicture.experiments.running import Evidence, Options, Tell, command, spread
 from topicture.experiments.yang2010_data import PROBLEMS, Problem, load_problem, prepare
 from topicture.experiments.yang2010_page import write_figures, write_page
-from topicture.experiments.yang2010_run import COMPARED, Job, Settings, plan, run_jobs
+from topicture.experiments.yang2010_run import COMPARED, Job, Settings, do, plan
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
 
-QUICK: Settings = {title: {"max_iter": 3, "n_topics": 10} for title in COMPARED}
+QUICK_PROBLEMS = tuple(name for name in PROBLEMS if name.startswith("msrc"))
+QUICK: Settings = {title: {"max_iter": 5, "n_topics": 20} for title in COMPARED}
 
 
-def gather(
-    evidence: dict[str, Any],
-    files: dict[str, Path],
-    *,
-    quick: bool,
-    n_processes: int,
-    limit_seconds: float | None,
-    found: Path,
-) -> None:
-    """Do the jobs that `evidence` lacks; it is written to the file `found` after each."""
-    problems = {name: load_problem(path) for name, path in files.items()}
-    evidence["problems"] = {name: _facts(problem) for name, problem in problems.items()}
-    sizes = {name: problem.corpus.n_words for name, problem in problems.items()}
-    jobs = plan(sizes, n_folds=1, variants=False) if quick else plan(sizes, sweeps=PROBLEMS)
-    evidence["n_jobs"] = len(jobs)
-
-    def keep(job: Job, result: dict[str, Any]) -> None:
-        done = sum(job.key in evidence["found"] for job in jobs)
-        _say(f"{done}/{len(jobs)} {job.key}: top-5 {result['f1'][4]:.4f}, {result['seconds']} s")
-        _write(found, evidence)
-
-    finished = run_jobs(
-        files,
-        jobs,
-        evidence["found"],
-        n_processes=n_processes,
-        limit_seconds=limit_seconds,
-        settings=QUICK if quick else None,
-        on_result=keep,
-    )
+def run(options: Options, tell: Tell) -> None:
+    """Fit what is missing and write the page; see `running`."""
+    empty = {
+        "plan": {"problems": QUICK_PROBLEMS if options.quick else PROBLEMS, "quick": options.quick},
+        "date": date.today().isoformat(),
+        "problems": {},
+        "found": {},
+    }
+    evidence = Evidence.open("yang2010", options, empty, ("corel5k", "msrc_v2"))
+    finished = options.limit_seconds > 0 and _gather(evidence, options, tell)
+    write_figures(evidence.values, options.out)
+    write_page(evidence.values, options.out)
     if not finished:
-        _say("stopped at the time limit; the same command goes on from here")
+        raise TopictureError("not all fits are done; the same command goes on from here")
+
+
+def _gather(evidence: Evidence, options: Options, tell: Tell) -> bool:
+    """Do the jobs that are missing; False if the time ran out before the end."""
+    files = prepare(
+        options.kept / "yang2010-data",
+        options.data,
+        str(options.kept),
+        names=evidence.values["plan"]["problems"],
+        say=lambda line: tell(line, 0, 0),
+    )
+    problems = {name: load_problem(path) for name, path in files.items()}
+    evidence.values["problems"] = {name: _facts(problem) for name, problem in problems.items()}
+    jobs = _jobs({name: problem.corpus.n_words for name, problem in problems.items()}, options.quick)
+    evidence.values["n_jobs"] = len(jobs)
+    missing = [job for job in jobs if job.key not in evidence.found]
+    n_done = len(jobs) - len(missing)
+    work = partial(do, files, QUICK if options.quick else None)
+    for job, result in spread(work, missing, options.jobs, options.limit_seconds):
+        evidence.keep({job.key: result})
+        n_done += 1
+        tell(f"{job.key}: top-5 {result['f1'][4]:.4f}, {result['seconds']} s", n_done, len(jobs))
+    return n_done == len(jobs)
+
+
+def _jobs(sizes: dict[str, int], quick: bool) -> list[Job]:
+    if quick:
+        return plan(
+            sizes, sweeps=list(sizes), n_folds=1, word_shares=(0.5,), image_shares=(0.25,), variants=False
+        )
+    return plan(sizes, sweeps=PROBLEMS)
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
@@ -78,72 +92,7 @@ def _facts(problem: Problem) -> dict[str, Any]:
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """The command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m topicture.experiments.yang2010_report", description=__doc__
-    )
-    parser.add_argument("--data", help="folder of the benchmark sets (default: TOPICTURE_DATA)")
-    parser.add_argument("--cache", help="folder that keeps what was measured on the pictures")
-    parser.add_argument(
-        "--problems", type=Path, help="folder of the prepared data (default: OUT/yang2010-data)"
-    )
-    parser.add_argument("--out", default="docs/results", type=Path, help="folder of the report")
-    parser.add_argument("--quick", action="store_true", help="one fold of short fits, for a first look")
-    parser.add_argument("--jobs", default=1, type=int, help="processes")
-    parser.add_argument("--limit-seconds", type=float, help="stop the fits after so long")
-    parser.add_argument("--redo", action="store_true", help="measure again")
-    parser.add_argument(
-        "--page", action="store_true", help="only write page and figures from what was measured"
-    )
-    chosen = parser.parse_args(None if arguments is None else list(arguments))
-    found = chosen.out / "yang2010.json"
-    try:
-        evidence = _read(found) if found.exists() and not chosen.redo else _empty(chosen.quick)
-        if evidence["quick"] != chosen.quick and not chosen.page:
-            raise TopictureError(
-                f"{found} holds another kind of run (quick or full); add --redo or another --out"
-            )
-        if not chosen.page:
-            chosen.out.mkdir(parents=True, exist_ok=True)
-            folder = chosen.problems or chosen.out / "yang2010-data"
-            files = prepare(folder, chosen.data, chosen.cache, say=_say)
-            gather(
-                evidence,
-                files,
-                quick=chosen.quick,
-                n_processes=chosen.jobs,
-                limit_seconds=chosen.limit_seconds,
-                found=found,
-            )
-            _write(found, evidence)
-        write_figures(evidence, chosen.out)
-        print(write_page(evidence, chosen.out))
-    except TopictureError as error:
-        sys.exit(f"yang2010: {error}")
-
-
-def _empty(quick: bool) -> dict[str, Any]:
-    return {"date": date.today().isoformat(), "quick": quick, "problems": {}, "found": {}}
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        evidence = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise TopictureError(f"{path}: not a whole JSON file ({error}); add --redo") from None
-    if not {"quick", "problems", "found"} <= set(evidence) or not set(evidence["problems"]) <= set(PROBLEMS):
-        raise TopictureError(f"{path}: not the evidence of this report; add --redo")
-    return evidence
-
-
-def _write(path: Path, evidence: dict[str, Any]) -> None:
-    """Whole or not at all: a stopped run keeps what was there."""
-    unfinished = path.with_suffix(".json.tmp")
-    unfinished.write_text(json.dumps(evidence, default=float), encoding="utf-8")
-    os.replace(unfinished, path)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    command("yang2010", __doc__, run, arguments)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,13 @@
-"""The fits behind the report on Yang et al. 2010, spread over processes and kept as they come.
+"""The fits behind the report on Yang et al. 2010.
 
 A job fits one model to one fold's training images, with a number of tags and a share of the images, and measures all
 that the paper's figures show: so the curve over k, the regions and the last points of the other curves are one fit.
 """
 
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from multiprocessing.pool import Pool
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +18,7 @@ from topicture.experiments.yang2010_data import Problem, load_problem
 from topicture.models.base import Annotator
 from topicture.models.registry import make_annotator
 
-__all__ = ["COMPARED", "VARIANTS", "Job", "plan", "run_job", "run_jobs"]
+__all__ = ["COMPARED", "VARIANTS", "Job", "do", "plan", "run_job"]
 
 # Title -> registry name and what differs from the defaults.
 COMPARED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -163,78 +160,12 @@ def _true_words(problem: Problem, part: Part) -> np.ndarray:
 
 # --- Many jobs ---------------------------------------------------------------------------------------------------
 
-
-def run_jobs(
-    files: Mapping[str, Path],
-    jobs: Sequence[Job],
-    found: dict[str, Any],
-    *,
-    n_processes: int = 1,
-    limit_seconds: float | None = None,
-    settings: Settings | None = None,
-    on_result: Callable[[Job, dict[str, Any]], None] = lambda job, result: None,
-) -> bool:
-    """Add to `found` what is not in it yet, key of a job -> its result; False if the time ran out before the end."""
-    todo = [(job, files[job.data], settings) for job in jobs if job.key not in found]
-    begin = perf_counter()
-
-    def keep(job: Job, result: dict[str, Any]) -> None:
-        found[job.key] = result
-        on_result(job, result)
-
-    def left() -> float | None:
-        return None if limit_seconds is None else limit_seconds - (perf_counter() - begin)
-
-    if n_processes == 1:
-        for task in todo:
-            if (seconds := left()) is not None and seconds <= 0:
-                return False
-            keep(*_do(task))
-        return True
-    with _one_thread(), multiprocessing.get_context("spawn").Pool(n_processes) as pool:
-        return _collect(pool, todo, keep, left)
-
-
-def _collect(
-    pool: Pool, todo: list[Any], keep: Callable[..., None], left: Callable[[], float | None]
-) -> bool:
-    results = pool.imap_unordered(_do, todo)
-    for _ in todo:
-        seconds = left()
-        try:
-            keep(*results.next(None if seconds is None else max(seconds, 0)))
-        except multiprocessing.TimeoutError:
-            return False  # leaving the pool's context ends its processes
-    return True
-
-
 _LOADED: dict[Path, Problem] = {}
 
 
-def _do(task: tuple[Job, Path, Settings | None]) -> tuple[Job, dict[str, Any]]:
-    job, path, settings = task
+def do(files: Mapping[str, Path], settings: Settings | None, job: Job) -> dict[str, Any]:
+    """`run_job` on a problem that is read once a process."""
+    path = files[job.data]
     if path not in _LOADED:
         _LOADED[path] = load_problem(path)
-    return job, run_job(_LOADED[path], job, settings)
-
-
-class _one_thread:
-    """Processes started inside use one thread each, on the CPU: they are told by their environment."""
-
-    values: ClassVar[dict[str, str]] = {
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-    }
-
-    def __enter__(self) -> None:
-        self.before = {name: os.environ.get(name) for name in self.values}
-        os.environ.update(self.values)
-
-    def __exit__(self, *problem: object) -> None:
-        for name, value in self.before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    return run_job(_LOADED[path], job, settings)
