@@ -66,14 +66,14 @@ def simplex(inputs, config):
 def max_margin(inputs, config):
     Y, w, b = inputs["h_Y"] > 0, inputs["h_w"], inputs["h_b"]
     problem = margin.MarginProblem(inputs["h_zbar"], Y, None, Y.shape[1], len(Y))
-    cut = margin.cut_at(problem, w)
+    cut, pairs = margin.cut_at(problem, w), margin.violated_pairs(problem, w)
     solution = margin.solve(problem, b, config["nu1"], config["nu2"], tol=1e-11)
     return {
-        "oracle": margin.violated_pairs(problem, w).astype(float),
+        "oracle": pairs.astype(float),
         "hinge": margin.hinge(problem, w),
         "cut_d": cut.d,
         "cut_g": cut.g,
-        "cut_signed": problem.unit * cut.pairs,
+        "cut_signed": problem.unit * np.where(Y, pairs, -pairs),
         "qp_w": solution.w,
         "qp_wdelta": solution.w * solution.delta,
         "qp_primal": solution.primal,

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from topicture.models import margin
+from topicture.models import margin, margin_pairs
 from topicture.models.margin import MarginProblem, cut_at, hinge, solve, violated_pairs
+from topicture.models.margin_pairs import Oracle
 
 
 def make_problem(seed, n=5, C=4, n_labelled=None, ties=False):
@@ -54,7 +55,8 @@ def test_sorting_and_comparing_agree(seed, ties):
     keys = np.where(problem.relevant, problem.zbar * w - 1, problem.zbar * w)
     most = int(problem.relevant.sum(axis=1).max())
     np.testing.assert_array_equal(
-        margin._by_comparison(keys, problem.relevant, most), margin._by_sorting(keys, problem.relevant, most)
+        margin_pairs._by_comparison(keys, problem.relevant, most),
+        margin_pairs._by_sorting(keys, problem.relevant),
     )
 
 
@@ -66,14 +68,13 @@ def test_a_pair_exactly_on_the_margin_is_not_violated():
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_every_cut_lies_below_the_hinge_even_after_zbar_moved(seed):
+def test_every_cut_lies_below_the_hinge_and_touches_it(seed):
     rng = np.random.default_rng(seed)
-    problem, moved = make_problem(seed), make_problem(seed + 1)._replace(relevant=make_problem(seed).relevant)
-    pairs = cut_at(problem, rng.exponential(2, 4)).pairs
-    d = float((moved.unit * np.where(moved.relevant, pairs, 0)).sum())
-    g = (moved.unit * pairs * moved.zbar).sum(axis=0)
+    problem, at = make_problem(seed), rng.exponential(2, 4)
+    cut = cut_at(problem, at)
+    assert cut.d - cut.g @ at == pytest.approx(pairs_by_enumeration(problem, at)[1], abs=1e-12)
     for w in rng.exponential(3, (20, 4)):
-        assert d - g @ w <= hinge(moved, w) + 1e-12
+        assert cut.d - cut.g @ w <= pairs_by_enumeration(problem, w)[1] + 1e-12
 
 
 def test_candidates_are_the_dense_problem():
@@ -153,14 +154,22 @@ def test_the_gap_bounds_the_error_of_any_tolerance():
         assert -1e-7 <= rough.primal - exact.primal <= rough.gap + 1e-9
 
 
+def make_costly(n=300, C=40, most=3):
+    """A problem whose slack costs so much that many planes matter."""
+    rng = np.random.default_rng(3)
+    relevant = np.argsort(rng.random((n, C)), axis=1) < most
+    zbar = rng.dirichlet(np.full(C, 0.1), n) * 0.7 + 0.3 * relevant / most
+    return MarginProblem(zbar, relevant, None, C, n), 100.0 * n
+
+
 def test_warm_start_needs_fewer_cuts_and_never_worsens_the_start():
-    problem, b = make_problem(5, n=30, C=8), np.zeros(8)
-    cold = solve(problem, b, 1.0, 200.0)
-    moved = problem._replace(zbar=0.99 * problem.zbar + 0.01 / 8)
-    again = solve(moved, b, 1.0, 200.0, start=cold.w, warm=cold.cuts)
-    fresh = solve(moved, b, 1.0, 200.0)
-    assert again.n_cuts - len(cold.cuts) < fresh.n_cuts
-    at_start = 0.5 * cold.w @ cold.w + 200 * hinge(moved, cold.w)
+    (problem, nu2), b = make_costly(), np.zeros(40)
+    cold = solve(problem, b, 1.0, nu2)
+    moved = problem._replace(zbar=0.99 * problem.zbar + 0.01 / 40)
+    again = solve(moved, b, 1.0, nu2, start=cold.w, warm=cold.touching)
+    fresh = solve(moved, b, 1.0, nu2)
+    assert again.n_cuts - len(cold.touching) < fresh.n_cuts
+    at_start = 0.5 * cold.w @ cold.w + nu2 * hinge(moved, cold.w)
     assert again.primal <= at_start
     assert again.primal == pytest.approx(fresh.primal, rel=1e-3)
 
@@ -172,16 +181,48 @@ def test_too_few_cuts_are_reported():
     assert solution.gap > 0
 
 
-def test_a_high_price_of_slack_needs_few_cuts():
-    """Without a search between them, cuts of such a problem number in the hundreds."""
-    rng = np.random.default_rng(3)
-    n, C = 300, 40
-    relevant = np.argsort(rng.random((n, C)), axis=1) < 3
-    zbar = rng.dirichlet(np.full(C, 0.1), n) * 0.7 + 0.3 * relevant / 3
-    problem = MarginProblem(zbar, relevant, None, C, n)
-    solution = solve(problem, np.zeros(C), 1.0, 100.0 * n)
+@pytest.mark.parametrize("most", [3, 18])
+def test_a_high_price_of_slack_needs_few_cuts(most):
+    """Without a search between them, cuts of such a problem number in the hundreds; with many labels it bisects."""
+    problem, nu2 = make_costly(most=most)
+    solution = solve(problem, np.zeros(40), 1.0, nu2)
     assert solution.converged
     assert solution.n_cuts < 150
+
+
+def make_listed(seed):
+    """The same problem with all classes listed, and with those that have zbar > 0 (or are relevant) only."""
+    dense = make_problem(seed, n=6, C=9)
+    zbar = np.where(dense.relevant | (np.random.default_rng(seed).random((6, 9)) < 0.3), dense.zbar, 0)
+    width = max(int(((zbar > 0) | dense.relevant).sum(axis=1).max()), 1)
+    classes = np.sort(np.argsort(-zbar - dense.relevant, axis=1)[:, :width], axis=1)
+    listed = [np.take_along_axis(table, classes, 1) for table in (zbar, dense.relevant)]
+    return dense._replace(zbar=zbar), MarginProblem(*listed, classes, 9, 6)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_planes_are_those_of_all_pairs(seed, listed):
+    """By blocks and by sorting, with and without classes that are not listed."""
+    problem = make_listed(seed)[int(listed)]
+    fast, slow = Oracle(problem), Oracle(problem)
+    slow.by_sorting = True
+    for w in np.random.default_rng(seed).exponential(3, (5, 9)):
+        (d, g), (d_slow, g_slow) = fast.plane(w), slow.plane(w)
+        assert d == pytest.approx(d_slow, abs=1e-12)
+        np.testing.assert_allclose(g, g_slow, atol=1e-12)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_the_line_search_finds_the_least_loss(seed, listed):
+    problem = make_listed(seed)[int(listed)]
+    rng = np.random.default_rng(seed)
+    loss = margin._Loss(Oracle(problem), np.zeros(9), 1.0, 20.0)
+    begin, end = (loss.at(w) for w in rng.exponential(3, (2, 9)))
+    found = loss.least_between(begin, end).primal
+    grid = [loss.at((1 - t) * begin.w + t * end.w).primal for t in np.linspace(0, 1, 201)]
+    assert found <= min(grid) + 1e-9
 
 
 def test_no_image_with_a_margin_term():

@@ -61,11 +61,11 @@ def rounds(
     kappa: float,
     qp_tol: float = 1e-3,
 ) -> Iterator[Round]:
-    """Rounds of max-margin training, without end; cuts of one round start the next.
+    """Rounds of max-margin training, without end; the cuts of one round start the next.
 
     The QP only needs to be as good as the other steps: any w that is no worse than the last lets the loss fall.
     """
-    cuts: list[margin.Cut] = []
+    touching: list[np.ndarray] = []
     while True:
         posteriors, stats, bound = em.e_step(model, batches, params, posteriors)
         elbo_e = bound + em.log_prior(model, params, prior)
@@ -75,8 +75,8 @@ def rounds(
         updated = em.m_step(model, params, stats, prior)
         elbo_m = em.objective(model, batches, updated, prior, posteriors)
         b = kappa * np.asarray(stats.zbar_hit)  # the label term of the bound is b.w
-        solution = margin.solve(problem, b, nu1, nu2, start=w, warm=cuts, tol=qp_tol)
-        cuts = solution.cuts
+        solution = margin.solve(problem, b, nu1, nu2, start=w, warm=touching, tol=qp_tol)
+        touching = solution.touching
         params = Params(updated.mu, updated.eta, updated.lam, solution.w)
         posteriors = _with_delta(batches, posteriors, solution.delta, members)
         loss = solution.primal - (elbo_m - float(b @ w))

@@ -15,43 +15,29 @@ The gap that is reported, P(w) - D(tau), bounds P(w) - P* whatever the accuracy 
 D(tau) are computed here from its multipliers, projected to be feasible.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+
+from topicture.models.margin_pairs import MarginProblem, Oracle, violated_pairs
 
 __all__ = ["Cut", "MarginProblem", "Solution", "cut_at", "hinge", "solve", "violated_pairs"]
 
 _ACTIVE = 1e-9  # share of the multipliers' sum below which a cut is not worth keeping for the next round
 _IDLE = 10  # rounds without a multiplier after which a cut leaves the master problem
-_FEW = 16  # relevant classes of an image up to which comparing beats sorting
 _BISECTIONS = 6
+_BINS = 4096
 
 
 # --- Values ----------------------------------------------------------------------------------------------------
 
 
-class MarginProblem(NamedTuple):
-    """The images that have a margin term: at least one region, one relevant and one irrelevant class."""
-
-    zbar: np.ndarray  # (n, L) mean responsibilities
-    relevant: np.ndarray  # (n, L) bool
-    classes: np.ndarray | None  # (n, L) which classes the columns are; None: column c is class c
-    n_classes: int  # C
-    n_labelled: int  # N_lab: all labelled images, with or without a margin term
-
-    @property
-    def unit(self) -> np.ndarray:
-        """u_n = 1 / (N_lab |Y_n| |Y_n^c|), (n, 1)."""
-        n_relevant = self.relevant.sum(axis=1, keepdims=True)
-        return 1 / (max(self.n_labelled, 1) * n_relevant * (self.n_classes - n_relevant))
-
-
 class Cut(NamedTuple):
-    """A plane below H: H(w) >= d - g.w. `pairs` says which pairs it counts and outlives a change of zbar."""
+    """A plane below H: H(v) >= d - g.v, with equality at v = w."""
 
-    pairs: np.ndarray  # (n, L) int32: violated pairs of each class, positive for relevant classes
+    w: np.ndarray  # (C,)
     d: float
     g: np.ndarray  # (C,)
 
@@ -59,7 +45,7 @@ class Cut(NamedTuple):
 class Solution(NamedTuple):
     w: np.ndarray  # (C,)
     delta: np.ndarray  # (n, L) multipliers of the images' classes; rows sum to 0 where all classes are listed
-    cuts: list[Cut]  # those with a multiplier: a warm start for the next problem
+    touching: list[np.ndarray]  # where the cuts with a multiplier touch H: a warm start for the next problem
     hinge: float  # H(w)
     primal: float  # P(w)
     gap: float  # P(w) - D(tau), an upper bound of P(w) - P*
@@ -67,76 +53,18 @@ class Solution(NamedTuple):
     converged: bool
 
 
-# --- Oracle ----------------------------------------------------------------------------------------------------
-
-
-def violated_pairs(problem: MarginProblem, w: np.ndarray) -> np.ndarray:
-    """In how many violated pairs each class of each image stands, (n, L) int32; at most O(L log L) an image.
-
-    A pair (i in Y, j not in Y) is violated if s_j > s_i - 1, strictly, with s_c = w_c zb_c. Where images have few
-    relevant classes, each of these is compared with all others; else one sort answers for all pairs.
-    """
-    relevant = problem.relevant
-    s = problem.zbar * (w if problem.classes is None else w[problem.classes])
-    keys = np.where(relevant, s - 1, s)
-    most = int(relevant.sum(axis=1).max(initial=0))
-    counts = (_by_comparison if most <= _FEW else _by_sorting)(keys, relevant, most)
-    n_unlisted = problem.n_classes - relevant.shape[1]  # irrelevant classes with s = 0
-    counts[relevant & (keys < 0)] += n_unlisted
-    return counts
-
-
-def _by_comparison(keys: np.ndarray, relevant: np.ndarray, most: int) -> np.ndarray:
-    """Violated pairs of the classes listed, by comparing all irrelevant keys with each of the `most` relevant ones."""
-    n, L = keys.shape
-    rows, columns = np.nonzero(relevant)
-    place = np.arange(len(rows)) - np.searchsorted(rows, rows)  # among the relevant classes of its image
-    own = np.full((n, most), np.inf)
-    own[rows, place] = keys[rows, columns]
-    others = np.where(relevant, -np.inf, keys)
-    counts, of_own = np.zeros((n, L), np.int32), np.zeros((n, most), np.int32)
-    for i in range(most):
-        violated = others > own[:, i, None]
-        counts += violated
-        of_own[:, i] = np.count_nonzero(violated, axis=1)
-    counts[rows, columns] = of_own[rows, place]
-    return counts
-
-
-def _by_sorting(keys: np.ndarray, relevant: np.ndarray, most: int) -> np.ndarray:
-    """The same from one sort: where keys tie irrelevant classes stand first, so pairs on the margin do not count."""
-    n, L = keys.shape
-    order = np.lexsort((relevant, keys), axis=-1)
-    is_relevant = np.take_along_axis(relevant, order, axis=1)
-    irrelevant_up_to = np.cumsum(~is_relevant, axis=1)
-    irrelevant_above = (L - relevant.sum(axis=1))[:, None] - irrelevant_up_to
-    relevant_below = np.cumsum(is_relevant, axis=1)
-    counts = np.empty((n, L), np.int32)
-    np.put_along_axis(counts, order, np.where(is_relevant, irrelevant_above, relevant_below), axis=1)
-    return counts
+# --- One plane -------------------------------------------------------------------------------------------------
 
 
 def cut_at(problem: MarginProblem, w: np.ndarray) -> Cut:
     """The plane that touches H at w."""
-    counts = violated_pairs(problem, w)
-    return _plane(problem, np.where(problem.relevant, counts, -counts))
+    return Cut(w, *Oracle(problem).plane(w))
 
 
 def hinge(problem: MarginProblem, w: np.ndarray) -> float:
     """H(w)."""
     cut = cut_at(problem, w)
     return cut.d - float(cut.g @ w)
-
-
-def _plane(problem: MarginProblem, pairs: np.ndarray) -> Cut:
-    """d = sum_n u_n sum_{i in Y_n} n_i and g_c = sum_n T_nc zb_nc, T = u pairs."""
-    unit = problem.unit
-    d = float((unit * np.where(problem.relevant, pairs, 0)).sum())
-    terms = unit * pairs * problem.zbar
-    if problem.classes is None:
-        return Cut(pairs, d, terms.sum(axis=0))
-    g = np.bincount(problem.classes.ravel(), weights=terms.ravel(), minlength=problem.n_classes)
-    return Cut(pairs, d, g)
 
 
 # --- Cutting planes --------------------------------------------------------------------------------------------
@@ -149,15 +77,15 @@ def solve(
     nu2: float,
     *,
     start: np.ndarray | None = None,
-    warm: Sequence[Cut] = (),
+    warm: Sequence[np.ndarray] = (),
     tol: float = 1e-4,
     max_cuts: int = 500,
 ) -> Solution:
     """min over w >= 0 of P(w), to a gap of tol max(1, |P|). `b` and `start` are (C,).
 
-    P(w) of the result is at most P(start). `warm` are cuts of an earlier problem over the same images and classes: the
-    pairs of any cut give a valid plane for any zbar, so only d and g are computed anew. Not converged means that
-    `max_cuts` were made, or that the master problem could not be solved more accurately; w and its true gap are given.
+    P(w) of the result is at most P(start). `warm` tells where the planes of a similar problem touched its H: those that
+    touch the new H there come first. Not converged means that `max_cuts` were made, or that the master problem could
+    not be solved more accurately; w and its true gap are given.
 
     Plain cutting planes jump between far corners while the planes are few. So every round searches the line from the
     best w to the master's and adds the plane where P is least on it, besides the one at the master's w that makes the
@@ -165,8 +93,9 @@ def solve(
     """
     if start is None:
         start = np.maximum(b, 0) / nu1
-    pool = [_Held(_plane(problem, cut.pairs)) for cut in warm]
-    best = _at(problem, start, b, nu1, nu2)
+    loss = _Loss(Oracle(problem), b, nu1, nu2)
+    pool = [_Held(loss.at(w).cut) for w in warm]
+    best = loss.at(start)
     pool.append(_Held(best.cut))
     made, bound, delta_of = len(pool), -np.inf, (np.zeros(0), list[Cut]())
     while True:
@@ -176,10 +105,10 @@ def solve(
         dual = sum(t * cut.d for t, cut in zip(tau, cuts, strict=True)) - nu1 / 2 * float(w @ w)
         if dual > bound:
             bound, delta_of = dual, (tau, cuts)
-        here = _at(problem, w, b, nu1, nu2)
+        here = loss.at(w)
         # A plane no higher than the old ones leaves the master as it is: what remains is the solver's own error.
         stalled = here.hinge <= max(0.0, *(cut.d - float(cut.g @ w) for cut in cuts))
-        between = _line_search(problem, best, here, b, nu1, nu2)
+        between = loss.least_between(best, here)
         best = min(best, here, between, key=lambda point: point.primal)
         gap = float(best.primal - bound)
         converged = gap <= tol * max(1.0, abs(best.primal))
@@ -190,12 +119,11 @@ def solve(
         new = [here.cut] if between is here else [here.cut, between.cut]
         pool += [_Held(cut) for cut in new]
         made += len(new)
-    kept = [(t, cut) for t, cut in zip(*delta_of, strict=True) if t > _ACTIVE * nu2]
-    delta = problem.unit * sum((t * cut.pairs for t, cut in kept), np.zeros(problem.zbar.shape))
+    kept = [(t, cut.w) for t, cut in zip(*delta_of, strict=True) if t > _ACTIVE * nu2]
     return Solution(
         w=best.w,
-        delta=delta,
-        cuts=[cut for _, cut in kept],
+        delta=loss.oracle.multipliers(kept),
+        touching=[w for _, w in kept],
         hinge=best.hinge,
         primal=best.primal,
         gap=gap,
@@ -216,39 +144,67 @@ class _Held(NamedTuple):
 
 class _Point(NamedTuple):
     w: np.ndarray
-    cut: Cut  # the plane that touches H here
+    cut: Cut  # touches H here
     hinge: float
     primal: float
 
 
-def _at(problem: MarginProblem, w: np.ndarray, b: np.ndarray, nu1: float, nu2: float) -> _Point:
-    cut = cut_at(problem, w)
-    hinge = cut.d - float(cut.g @ w)
-    return _Point(w, cut, hinge, float(_quadratic(w, b, nu1) + nu2 * hinge))
+class _Loss(NamedTuple):
+    """P(w) = nu1/2 |w|^2 - b.w + nu2 H(w)."""
+
+    oracle: Oracle
+    b: np.ndarray
+    nu1: float
+    nu2: float
+
+    def at(self, w: np.ndarray) -> _Point:
+        d, g = self.oracle.plane(w)
+        hinge = d - float(g @ w)
+        primal = self.nu1 / 2 * float(w @ w) - float(self.b @ w) + self.nu2 * hinge
+        return _Point(w, Cut(w, d, g), hinge, float(primal))
+
+    def least_between(self, begin: _Point, end: _Point) -> _Point:
+        """About the least P on the line between two points; `end` itself where P still falls there."""
+        direction = end.w - begin.w
+
+        def slope(point: _Point) -> float:
+            return float((self.nu1 * point.w - self.b - self.nu2 * point.cut.g) @ direction)
+
+        if slope(end) <= 0:
+            return end
+        if self.oracle.by_sorting:
+            return self._by_bisection(begin, end, slope)
+        where, bend = self.oracle.switches(begin.w, end.w)
+        t = _root(slope(begin), self.nu1 * float(direction @ direction), where, self.nu2 * bend)
+        return min(begin, end, self.at(begin.w + t * direction), key=lambda point: point.primal)
+
+    def _by_bisection(self, begin: _Point, end: _Point, slope: Callable[[_Point], float]) -> _Point:
+        low, high, best = 0.0, 1.0, min(begin, end, key=lambda point: point.primal)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            point = self.at(begin.w + middle * (end.w - begin.w))
+            best = min(best, point, key=lambda point: point.primal)
+            low, high = (low, middle) if slope(point) > 0 else (middle, high)
+        return best
 
 
-def _line_search(
-    problem: MarginProblem, begin: _Point, end: _Point, b: np.ndarray, nu1: float, nu2: float
-) -> _Point:
-    """About the least P on the line between two points, by bisection on the sign of its slope."""
-    direction = end.w - begin.w
+def _root(slope: float, rise: float, where: np.ndarray, jumps: np.ndarray) -> float:
+    """The t in [0, 1] where slope + rise t + the jumps up to t changes its sign from minus to plus.
 
-    def slope(point: _Point) -> float:
-        return float((nu1 * point.w - b - nu2 * point.cut.g) @ direction)
-
-    if slope(end) <= 0:
-        return end
-    low, high, best = 0.0, 1.0, min(begin, end, key=lambda point: point.primal)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        point = _at(problem, begin.w + middle * direction, b, nu1, nu2)
-        best = min(best, point, key=lambda point: point.primal)
-        low, high = (low, middle) if slope(point) > 0 else (middle, high)
-    return best
-
-
-def _quadratic(w: np.ndarray, b: np.ndarray, nu1: float) -> float:
-    return nu1 / 2 * float(w @ w) - float(b @ w)
+    Jumps are summed in bins, and only those of the bin with the root are sorted: there may be a million.
+    """
+    bins = np.minimum((where * _BINS).astype(np.intp), _BINS - 1)
+    up_to = slope + np.cumsum(np.bincount(bins, jumps, _BINS))
+    last = int(np.argmax(np.append((up_to + rise * np.arange(1, _BINS + 1) / _BINS >= 0)[:-1], True)))
+    inside = bins == last
+    where, jumps = where[inside], jumps[inside]
+    order = np.argsort(where)
+    where = np.append(where[order], 1.0)
+    # Without the rise: the slope on the way to each of these jumps, and to the end.
+    before = (up_to[last - 1] if last else slope) + np.concatenate([[0.0], np.cumsum(jumps[order])])
+    k = int(np.argmax(before + rise * where >= 0))  # the first that lies beyond the root
+    reached = where[k - 1] if k else 0.0  # the jump at `reached` may be the change of sign
+    return float(np.clip(max(reached, -before[k] / rise), 0, 1)) if rise > 0 else float(reached)
 
 
 def _weights(cuts: Sequence[Cut], tau: np.ndarray, b: np.ndarray, nu1: float) -> np.ndarray:
@@ -258,30 +214,44 @@ def _weights(cuts: Sequence[Cut], tau: np.ndarray, b: np.ndarray, nu1: float) ->
 
 
 def _master(cuts: Sequence[Cut], b: np.ndarray, nu1: float, nu2: float) -> np.ndarray:
-    """Multipliers tau (T,) of min nu1/2 |w|^2 - b.w + nu2 xi, g_t.w + xi >= d_t, xi >= 0, w >= 0."""
+    """Multipliers tau (T,) of min nu1/2 |w|^2 - b.w + nu2 xi, g_t.w + xi >= d_t, xi >= 0, w >= 0.
+
+    Its dual is min over tau, v >= 0, sum tau <= nu2 of 1/(2 nu1) |b + sum_t tau_t g_t + v|^2 - d.tau, v for w >= 0.
+    Hardly any class needs its v, so those are taken in that turn out to be negative without.
+    """
     if not cuts or nu2 == 0:
         return np.zeros(len(cuts))
+    g, d = np.array([cut.g for cut in cuts]), np.array([cut.d for cut in cuts])
+    held = np.zeros(len(b), bool)
+    while True:
+        rows = np.vstack([g, np.eye(len(b))[held]])
+        costs = rows @ b / nu1 - np.append(d, np.zeros(held.sum()))
+        x = nu2 * _on_simplex(nu2 / nu1 * rows @ rows.T, costs, len(cuts))
+        tau = np.maximum(x[: len(cuts)], 0)
+        total = tau.sum()
+        tau = tau * (nu2 / total) if total > nu2 else tau
+        negative = (b + x @ rows < -1e-12 * np.abs(b + tau @ g).max()) & ~held
+        if not negative.any():
+            return tau
+        held |= negative
+
+
+def _on_simplex(quadratic: np.ndarray, linear: np.ndarray, n: int) -> np.ndarray:
+    """min over x >= 0 of x'Qx / 2 + linear.x, the first n entries of x summing to at most 1."""
     import clarabel  # only max-margin training needs it
 
-    C, T = len(b), len(cuts)
-    g, d = np.array([cut.g for cut in cuts]), np.array([cut.d for cut in cuts])
-    scale = max(1.0, nu2)  # of the objective, so that the solver's multipliers are of order one
-    quadratic: Any = sparse.diags_array(np.append(np.full(C, nu1 / scale), 0.0)).tocsc()
-    linear = np.append(-b / scale, nu2 / scale)
-    planes = sparse.csc_array(np.column_stack([-g, -np.ones(T)]))
-    constraints = sparse.vstack([planes, -sparse.eye_array(C + 1)], format="csc")
+    N = len(linear)
+    total = sparse.csc_matrix((np.arange(N) < n).astype(float)[None, :])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    solution = clarabel.DefaultSolver(
-        sparse.csc_matrix(quadratic),
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix(np.triu(quadratic)),
         linear,
-        sparse.csc_matrix(constraints),
-        np.append(-d, np.zeros(C + 1)),
-        [clarabel.NonnegativeConeT(T + C + 1)],
+        sparse.csc_matrix(sparse.vstack([total, -sparse.eye_array(N)])),
+        np.append(1.0, np.zeros(N)),
+        [clarabel.NonnegativeConeT(N + 1)],
         settings,
-    ).solve()
-    tau = np.maximum(np.array(solution.z[:T]) * scale, 0)
-    total = tau.sum()
-    return tau * (nu2 / total) if total > nu2 else tau
+    )
+    return np.array(solver.solve().x)
