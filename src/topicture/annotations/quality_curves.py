@@ -117,7 +117,8 @@ def quality_by_topics(
     tagged = np.flatnonzero(corpus.tagged)
     if len(tagged) < n_folds:
         raise CorpusError(f"{len(tagged)} tagged photos are too few for {n_folds} folds")
-    folds = np.array_split(np.random.default_rng(seed).permutation(tagged), n_folds)
+    order = np.random.default_rng(seed).permutation(tagged)
+    folds = [order[fold::n_folds] for fold in range(n_folds)]  # those of `auto_choice.held_out`
     clock = _Clock(seconds, n_folds * len(n_topics), on_fit)
     scores: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for fold in folds:  # fold by fold, so that a run out of time leaves a whole curve of fewer folds

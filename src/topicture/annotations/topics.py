@@ -21,7 +21,7 @@ from topicture.models.em_annotator import EMAnnotator
 from topicture.models.iwe import IWE
 from topicture.models.latent_space import LatentSpace
 
-__all__ = ["Topic", "TopicModel", "Typical", "members_of", "topics_of"]
+__all__ = ["Member", "Topic", "TopicModel", "Typical", "members_of", "topics_of"]
 
 Floats = NDArray[np.float64]
 
@@ -59,18 +59,31 @@ class TopicModel(NamedTuple):
     topics: tuple[Topic, ...]
 
 
-def members_of(annotator: Annotator) -> list[tuple[Annotator, float | None]]:
-    """The annotators that do the work, with their share of a blend (None where there is no blend)."""
+class Member(NamedTuple):
+    """An annotator that does the work of another."""
+
+    title: str  # its name; in a blend with the view that it looks at, which tells twins apart
+    annotator: Annotator
+    share: float | None  # of the weights of a blend; None where there is no blend
+
+
+def members_of(annotator: Annotator) -> list[Member]:
+    """The annotators that do the work: the members of a blend, what a map was made on top of, or the annotator."""
     if isinstance(annotator, IWE):
         return members_of(annotator.base_)
     if not isinstance(annotator, Auto):
-        return [(annotator, None)]
+        return [Member(annotator.name, annotator, None)]
     total = float(annotator.blend_.weights.sum()) or 1.0
     return [
-        (inner, float(weight / total))
+        Member(_with_view(inner.annotator), inner.annotator, float(weight / total))
         for member, weight in zip(annotator.members_, annotator.blend_.weights.tolist(), strict=True)
-        for inner, _ in members_of(member)
+        for inner in members_of(member)
     ]
+
+
+def _with_view(annotator: Annotator) -> str:
+    view = annotator.get_params(deep=False).get("view")
+    return f"{annotator.name} on {view}" if view else annotator.name
 
 
 def topics_of(
@@ -95,8 +108,11 @@ def topics_of(
     if len(rows) > MAX_IMAGES:
         rows = np.sort(np.random.default_rng(seed).choice(rows, MAX_IMAGES, replace=False))
     view = _View(corpus[rows], rows, n_words, n_typical, max_topics)
-    found = (_topics(member, view) for member, _ in members_of(annotator))
-    return [model for model in found if model is not None]
+    return [
+        model._replace(model=member.title)
+        for member in members_of(annotator)
+        if (model := _topics(member.annotator, view)) is not None
+    ]
 
 
 class _View(NamedTuple):

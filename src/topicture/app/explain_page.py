@@ -21,6 +21,7 @@ from topicture.app.pages import render
 from topicture.app.progress import Report, silent
 from topicture.atomic import write_atomically
 from topicture.collection.words import printable
+from topicture.errors import UnknownModel
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
 from topicture.vision.recipe import Recipe
@@ -104,8 +105,11 @@ def _n_pictures(explanation: Explanation) -> int:
 
 
 def _about(model: str) -> str:
-    """What a model is, in a line."""
-    return (annotator_class(model).__doc__ or "").strip().split("\n")[0]
+    """What a model is, in a line; nothing where a name stands for a setting of a model."""
+    try:
+        return (annotator_class(model).__doc__ or "").strip().split("\n")[0]
+    except UnknownModel:
+        return ""
 
 
 def _percent(value: Any) -> str:

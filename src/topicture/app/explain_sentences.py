@@ -75,8 +75,8 @@ def _learning(e: Explanation) -> str:
     if g.gain < 2 * g.standard_error:
         return f"{step}: not clearly above chance. More tags would probably help little; better ones might."
     return (
-        f"{step}. Learning curves flatten: tagging as many photos again, {2 * g.to_x} in all, "
-        f"should buy somewhat less than {g.gain:+.2f}."
+        f"{step}. Such curves flatten: twice the {e.tagged} photos that are tagged now should buy "
+        f"somewhat less than {g.gain:+.2f}."
     )
 
 

@@ -95,7 +95,7 @@ def explain(
     report("Finding typical photos", 0, None)
     explanation = Explanation(
         model=learned.annotator.name,
-        folder=folder.name,
+        folder=folder.resolve().name,
         learned=row.learned if row else (folder / "report.json").stat().st_mtime,
         result=learned.annotator.result_,
         photos=len(evidence.corpus),
@@ -103,9 +103,9 @@ def explain(
         learned_tagged=int(learned.report["tagged"]),
         n_words=len(words),
         versions=_versions(learned),
-        trials=tuple(learned.report.get("trials", ())),
+        trials=_trials(learned),
         tried=_tried(learned),
-        members=tuple((m.name, share) for m, share in members_of(learned.annotator)),
+        members=tuple((member.title, member.share) for member in members_of(learned.annotator)),
         topic_models=_topic_models(learned, evidence),
         traces=_traces(learned),
         threshold=threshold,
@@ -155,6 +155,12 @@ def _versions(learned: Learned) -> dict[str, str]:
     return versions | {name: importlib.metadata.version(name) for name in _VERSIONED}
 
 
+def _trials(learned: Learned) -> tuple[dict[str, Any], ...]:
+    """What was compared when the model was learned, the best first."""
+    columns = ("model", "mean", "standard_error", "accuracy")
+    return tuple({name: trial.get(name) for name in columns} for trial in learned.report.get("trials", ()))
+
+
 def _tried(learned: Learned) -> tuple[dict[str, Any], ...]:
     """What a blend was made from; empty for a single model."""
     rows = getattr(learned.annotator, "report_", ())
@@ -172,14 +178,14 @@ def _tried(learned: Learned) -> tuple[dict[str, Any], ...]:
 
 def _traces(learned: Learned) -> dict[str, list[float]]:
     """Objective traces of the fits that kept one; two fits of one name are numbered."""
-    fits = [member for member, _ in members_of(learned.annotator)]
+    fits = members_of(learned.annotator)
     if learned.region_annotator is not None:
-        fits.append(learned.region_annotator)
+        fits += members_of(learned.region_annotator)
     traces: dict[str, list[float]] = {}
     for fit in fits:
-        trace = np.asarray(fit.objective_trace_, np.float64)
+        trace = np.asarray(fit.annotator.objective_trace_, np.float64)
         if np.isfinite(trace).sum() > 1:
-            traces[_free(fit.name, traces)] = trace.tolist()
+            traces[_free(fit.title, traces)] = trace.tolist()
     return traces
 
 
@@ -247,9 +253,9 @@ def _curves(
         on_fit=lambda done, total: report("Learning curve", done, total),
     )
     with_k = {
-        member.name: (with_topics(member), K)
-        for member, _ in members_of(learned.annotator)
-        if (K := n_topics_of(member)) is not None
+        member.title: (with_topics(member.annotator), K)
+        for member in members_of(learned.annotator)
+        if (K := n_topics_of(member.annotator)) is not None
     }
     by_topics = {}
     for name, (make, K) in with_k.items():

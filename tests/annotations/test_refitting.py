@@ -1,0 +1,74 @@
+"""Annotators like a fitted one give, on hidden captions, the answers that choosing it gave."""
+
+import numpy as np
+import pytest
+
+from topicture.annotations.auto_choice import held_out
+from topicture.annotations.refitting import held_out_again, n_topics_of, unfitted_like, with_topics
+from topicture.corpus import Corpus
+from topicture.errors import TopictureError
+from topicture.models.auto import Auto
+from topicture.models.registry import make_annotator
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """Images of three kinds that can be told apart, though not always; three in four are tagged, not all rightly."""
+    rng = np.random.default_rng(3)
+    kind = np.arange(60) % 3
+    captions = np.eye(3)[np.where(rng.random(60) < 0.3, rng.integers(0, 3, 60), kind)]
+    captions[np.arange(60) % 4 == 3] = 0
+    return Corpus.from_arrays(
+        captions=captions,
+        visual_words=rng.poisson(0.5 + 2.0 * np.eye(3)[kind]),
+        descriptor=np.eye(3)[kind] + rng.normal(0, 0.5, (60, 3)),
+    )
+
+
+@pytest.mark.parametrize("name", ["knn", "mix-unigram"])
+def test_held_out_answers_are_those_of_the_choice(corpus, name):
+    settings = {"n_topics": 2, "n_init": 1} if name == "mix-unigram" else {}
+    first = held_out(lambda: make_annotator(name, **settings), corpus)
+    told = []
+    again = held_out_again(
+        make_annotator(name, **settings).fit(corpus), corpus, on_fold=lambda *done: told.append(done)
+    )
+    np.testing.assert_array_equal(again.p, first.p)
+    np.testing.assert_array_equal(again.fold_of, first.fold_of)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_choices_of_the_fitted_one_are_kept(corpus):
+    fitted = make_annotator("lsa", n_components=2).fit(corpus)
+    like = unfitted_like(fitted)()
+    assert fitted.get_params()["n_neighbours"] == "auto"
+    assert like.n_neighbours == fitted.n_neighbours_
+    assert not hasattr(like, "features_")
+
+
+def test_a_blend_is_asked_as_it_asked_itself(corpus):
+    auto = Auto(["knn", "naive-bayes"]).fit(corpus)
+    assert len(auto.members_) > 1
+    again = held_out_again(auto, corpus)
+    tagged = np.flatnonzero(corpus.tagged)
+    np.testing.assert_array_equal(again.fold_of, auto.fold_of_)
+    # Auto keeps the members' answers in single precision.
+    np.testing.assert_allclose(again.p[tagged], auto.held_out_[tagged], atol=1e-4)
+    np.testing.assert_allclose(again.p[tagged].sum(axis=1), 1)
+    assert not again.p[~corpus.tagged].any()
+
+
+def test_a_blend_is_fitted_again_whole(corpus):
+    auto = Auto(["knn", "naive-bayes"]).fit(corpus)
+    like = unfitted_like(auto)().fit(corpus)
+    np.testing.assert_allclose(like.annotate(corpus), auto.annotate(corpus), atol=1e-12)
+
+
+def test_the_number_of_topics_can_be_changed(corpus):
+    fitted = make_annotator("mix-unigram", n_topics=2, n_init=1, max_iter=3).fit(corpus)
+    assert n_topics_of(fitted) == 2
+    assert with_topics(fitted)(5).get_params() == {**fitted.get_params(), "n_topics": 5}
+    assert n_topics_of(make_annotator("nlsa", n_components=7)) == 7
+    assert n_topics_of(make_annotator("knn")) is None
+    with pytest.raises(TopictureError, match="knn: the model has no number of topics"):
+        with_topics(make_annotator("knn"))
