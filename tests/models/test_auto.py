@@ -1,5 +1,7 @@
 """auto: what it tries, what it keeps, what it tells, and that hidden captions stay hidden."""
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,7 +11,9 @@ from topicture.errors import CorpusError, TopictureError
 from topicture.models.auto import Auto
 from topicture.models.auto_members import MEMBERS, members_for
 from topicture.models.blend import nats_by_word
+from topicture.models.logistic import Logistic
 from topicture.models.registry import load_annotator
+from topicture.models.time_limit import OutOfTime
 
 CHEAP = ["naive-bayes", "knn", "logistic"]
 
@@ -50,6 +54,54 @@ def test_tells_what_it_tried_and_why(rng):
         assert (row.weight > 0) == (row.note == "used")
         assert row.member in auto.table()
     assert auto.result_ in auto.table()
+
+
+def test_a_member_that_would_overrun_is_stopped_and_named(rng, monkeypatch):
+    """The networks would take hours; everything together must take about as long as it may."""
+    corpus, _ = collection(rng)
+    monkeypatch.setattr("topicture.models.auto_members._fixed", lambda model, n: _hours_of_work(model))
+    begin = perf_counter()
+    auto = Auto(["knn", "network"], budget_seconds=3.0).fit(corpus)
+    assert perf_counter() - begin < 6.0
+    assert {member.name for member in auto.members_} == {"knn"}
+    notes = {row.member: row.note for row in auto.report_}
+    assert "too long" in notes["network on descriptor"]
+    assert "too long" in notes["network on visual_words"]
+
+
+def _hours_of_work(model):
+    return {"n_updates": 10_000_000} if model == "network" else {}
+
+
+def test_a_large_collection_is_tried_on_a_sample(rng, monkeypatch):
+    corpus, truth = collection(rng, n_images=300, n_tagged=200)
+    monkeypatch.setattr("topicture.models.auto._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.auto._MOST_TAGGED", 90)
+    auto = Auto(CHEAP).fit(corpus)
+    assert (auto.fold_of_ >= 0).sum() == 90
+    np.testing.assert_array_equal(auto.held_out_.any(axis=1), auto.fold_of_ >= 0)
+    knn = [member for member in auto.members_ if member.name == "knn"]
+    assert all(len(member.rows_) == 200 for member in knn)  # learned from all
+    new = np.arange(200, 300)
+    frequencies = np.tile(auto.p_w_, (100, 1))
+    assert nats_by_word(auto.annotate(corpus[new]), truth[new]) < nats_by_word(frequencies, truth[new]) - 0.3
+
+
+def test_what_all_images_take_too_long_for_is_learned_from_the_sample(rng, monkeypatch):
+    corpus, _ = collection(rng, n_images=300, n_tagged=200)
+    monkeypatch.setattr("topicture.models.auto._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.auto._MOST_TAGGED", 90)
+    fit = Logistic.fit
+
+    def slow_for_many(self, corpus, *, callback=None):
+        if len(corpus) > 120:
+            raise OutOfTime(99.0)
+        return fit(self, corpus, callback=callback)
+
+    monkeypatch.setattr(Logistic, "fit", slow_for_many)
+    auto = Auto(["logistic"]).fit(corpus)
+    assert auto.members_
+    assert all("120 images" in row.note for row in auto.report_ if row.weight > 0)
 
 
 def test_time_that_does_not_suffice_is_told(rng):

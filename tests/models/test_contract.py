@@ -33,6 +33,7 @@ SETTINGS: dict[str, dict] = {
     "emm-ml": {"n_sweeps_use": 20, "max_iter": 15},
     "emm-margin": {"n_sweeps_use": 20, "max_iter": 5},
     "network": {"n_hidden": 8, "n_networks": 2, "n_updates": 30},
+    "matching": {"n_dimensions": 8, "n_spaces": 2, "n_updates": 30},
     "auto": {"members": ["naive-bayes", "knn", "tagprop"]},
 }
 

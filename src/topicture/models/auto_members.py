@@ -20,7 +20,7 @@ _GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "tagprop": {"weights": ("rank", "cosine")},
     "logistic": {"ridge": (3.0, 10.0, 100.0)},
 }
-_BOTH_VIEWS = ("knn", "tagprop", "logistic", "lsa", "label-spreading", "network")
+_BOTH_VIEWS = ("knn", "tagprop", "logistic", "lsa", "label-spreading", "network", "matching")
 # By cost. The last ones compile and iterate for long, and are tried only where the time allows.
 MEMBERS = (
     "naive-bayes",
@@ -28,8 +28,9 @@ MEMBERS = (
     "tagprop",
     "logistic",
     "lsa",
-    "network",
     "label-spreading",
+    "network",
+    "matching",
     "mix-unigram",
     "lap-var1",
     "corr-lda",

@@ -1,11 +1,50 @@
-"""Dense rows in fewer columns, of which each says about as much as another."""
+"""Rows of a view as inputs of small networks: of one mean length, dense ones in not too many columns of even weight."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-__all__ = ["even_axes"]
+from topicture.corpus import Corpus
 
+__all__ = ["Inputs", "even_axes", "inputs_of"]
+
+# Rows are scaled to this mean square length, so that one learning rate suits all views: that of ten regions.
+_SQUARE_LENGTH = 8.0
+# Columns of dense rows: half as many as images, between these.
+_COLUMNS = (64, 512)
 # The axes of more rows than this are those of a sample.
 _MOST_ROWS = 10_000
+
+
+class Inputs(NamedTuple):
+    """How rows of a view become inputs. Empty centre and axes for counts, empty axes for dense rows that stay."""
+
+    centre: np.ndarray  # (L,)
+    axes: np.ndarray  # (L, n)
+    scale: float
+
+    def __call__(self, rows: Any) -> Any:
+        """Inputs (D, n), sparse for counts."""
+        if sparse.issparse(rows):
+            return rows.sqrt() * self.scale  # presence says more than counts: the root damps repetition
+        rows = rows - self.centre
+        return (rows @ self.axes if self.axes.size else rows) * self.scale
+
+
+def inputs_of(corpus: Corpus, view: str, seed: int) -> Inputs:
+    """Inputs that suit the corpus: lengths are those of its tagged images."""
+    rows = getattr(corpus, view)
+    centre, axes = np.zeros(0), np.zeros((0, 0))
+    if not sparse.issparse(rows):
+        centre = rows[corpus.tagged].mean(axis=0)
+        n_columns = int(np.clip(len(corpus) // 2, *_COLUMNS))
+        if rows.shape[1] > n_columns:
+            axes = even_axes(rows - centre, n_columns, np.random.default_rng((seed, n_columns)))
+    tagged = Inputs(centre, axes, 1.0)(rows[corpus.tagged])
+    squares = tagged.multiply(tagged) if sparse.issparse(tagged) else tagged * tagged
+    square = float(squares.sum()) / max(tagged.shape[0], 1)
+    return Inputs(centre, axes, float(np.sqrt(_SQUARE_LENGTH / square)) if square > 0 else 1.0)
 
 
 def even_axes(rows: np.ndarray, n_columns: int, rng: np.random.Generator) -> np.ndarray:
@@ -19,8 +58,8 @@ def even_axes(rows: np.ndarray, n_columns: int, rng: np.random.Generator) -> np.
     if len(rows) < rows.shape[1]:
         # Few rows: their products among one another tell the same and are fewer.
         values, vectors = np.linalg.eigh(rows @ rows.T)
-        kept = np.flatnonzero(values > 1e-10 * max(values[-1], 1e-300))[-n_columns:]
-        axes = (rows.T @ vectors[:, kept]) / np.sqrt(values[kept])
+        leading = np.flatnonzero(values > 1e-10 * values[-1])[-n_columns:]
+        axes = (rows.T @ vectors[:, leading]) / np.sqrt(values[leading])
     else:
         axes = np.linalg.eigh(rows.T @ rows)[1][:, -n_columns:]
     n = axes.shape[1]

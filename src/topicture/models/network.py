@@ -14,7 +14,7 @@ Symbol -> code, shape:  A, a -> hidden L H, H | B, b -> words H V, V | y -> targ
 """
 
 from collections.abc import Callable
-from itertools import count
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,22 +23,17 @@ from scipy.special import softmax
 
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
-from topicture.models.columns import even_axes
+from topicture.models.columns import Inputs, inputs_of
+from topicture.models.descent import Adam, batches, kept, without_some
 from topicture.models.neighbours import blocks
 from topicture.models.one_view import OneView, Tell
 
 __all__ = ["Net", "Network", "Plan", "log_answers", "train", "updates_for"]
 
-# Rows are scaled to this mean square length, so that one learning rate suits all views: that of ten regions.
-_SQUARE_LENGTH = 8.0
 _BATCH = 128
 _RATE = 2e-3
-# Adam's decay rates of the mean and the square of the gradient.
-_DECAYS = (0.9, 0.999)
 # More untagged images than this teach nothing new to networks of this size.
 _MOST_TAUGHT = 20_000
-# Columns of dense rows: half as many as images, between these.
-_COLUMNS = (64, 512)
 # Updates: so many rounds over few images, within the first bounds; over many images so many rounds at least.
 _ROUNDS_OF_FEW, _FEW = 150, (200, 900)
 _ROUNDS_OF_MANY, _MANY = 8, 2000
@@ -81,58 +76,30 @@ def train(
     """A network for rows (N, L) and weights of words (N, V), sparse or dense both, by Adam with a cosine schedule."""
     rows = rows.astype(np.float32)
     net = _start(rows.shape[1], p_w, plan.n_hidden, rng)
-    means, squares = ([np.zeros_like(part) for part in net] for _ in range(2))
-    batches = _batches(rows.shape[0], rng)
-    for step in range(1, plan.n_updates + 1):
-        chosen = next(batches)
-        x = _without_some(rows[chosen], plan.drop, rng)
-        gradient = _gradient(net, x, _dense(targets[chosen]), rng)
-        rate = _RATE * (1 + np.cos(np.pi * (step - 1) / plan.n_updates)) / 2
-        corrections = [1 - decay**step for decay in _DECAYS]
-        for part, g, mean, square in zip(net, gradient, means, squares, strict=True):
-            mean += (1 - _DECAYS[0]) * (g - mean)
-            square += (1 - _DECAYS[1]) * (g * g - square)
-            part -= rate * (mean / corrections[0]) / (np.sqrt(square / corrections[1]) + 1e-7)
+    adam = Adam(net, _RATE, plan.n_updates)
+    for chosen in islice(batches(rows.shape[0], _BATCH, rng), plan.n_updates):
+        x = without_some(rows[chosen], plan.drop, rng)
+        adam.update(_gradient(net, x, _dense(targets[chosen]), rng))
         after_step()
     return net
 
 
 def _start(n_inputs: int, p_w: np.ndarray, n_hidden: int, rng: np.random.Generator) -> Net:
     """Random weights that give every image nearly the word frequencies."""
-    hidden = rng.standard_normal((n_inputs, n_hidden), np.float32) * np.float32(np.sqrt(0.5 / _SQUARE_LENGTH))
+    hidden = rng.standard_normal((n_inputs, n_hidden), np.float32) * np.float32(0.25)
     words = rng.standard_normal((n_hidden, len(p_w)), np.float32) * np.float32(0.3 / np.sqrt(n_hidden))
     return Net(hidden, np.zeros(n_hidden, np.float32), words, np.log(p_w).astype(np.float32))
-
-
-def _batches(n: int, rng: np.random.Generator):
-    """Rows of one batch after the other, every row once a round."""
-    while True:
-        order = rng.permutation(n)
-        for start in range(0, n, _BATCH):
-            yield order[start : start + _BATCH]
-
-
-def _without_some(x: Any, drop: float, rng: np.random.Generator) -> Any:
-    """Inputs with a share dropped and the others enlarged; sparse ones stay sparse: a step is twice as fast."""
-    if not sparse.issparse(x):
-        return x * _kept(x.shape, drop, rng)
-    return sparse.csr_array((x.data * _kept(x.data.shape, drop, rng), x.indices, x.indptr), shape=x.shape)
 
 
 def _gradient(net: Net, x: Any, y: np.ndarray, rng: np.random.Generator) -> Net:
     """Of the mean over a batch of -sum_w y_w ln p(w | x), with half of the hidden units dropped."""
     z = x @ net.hidden + net.hidden_offset
-    open_ = np.where(z > 0, _kept(z.shape, 0.5, rng), np.float32(0))
+    open_ = np.where(z > 0, kept(z.shape, 0.5, rng), np.float32(0))
     h = z * open_
     p = softmax(h @ net.words + net.words_offset, axis=1)
     to_words = (y.sum(axis=1, keepdims=True) * p - y) / np.float32(len(y))
     to_hidden = (to_words @ net.words.T) * open_
     return Net(x.T @ to_hidden, to_hidden.sum(axis=0), h.T @ to_words, to_words.sum(axis=0))
-
-
-def _kept(shape: tuple[int, ...], drop: float, rng: np.random.Generator) -> np.ndarray:
-    """0 with probability `drop`, else 1/(1 - drop)."""
-    return (rng.random(shape, np.float32) >= drop) * np.float32(1 / (1 - drop))
 
 
 def _dense(part: Any) -> np.ndarray:
@@ -208,8 +175,8 @@ class Network(OneView):
 
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         rng = np.random.default_rng(self.seed)
-        self._settle_columns(corpus)
-        rows, tagged = self._rows(corpus), np.flatnonzero(corpus.tagged)
+        self.inputs_ = inputs_of(corpus, self.view, self.seed)
+        rows, tagged = self.inputs_(getattr(corpus, self.view)), np.flatnonzero(corpus.tagged)
         untagged = np.flatnonzero(~corpus.tagged)
         teaching = len(untagged) > 0 and self.teach > 0
         n_updates = updates_for(len(tagged)) if self.n_updates == "auto" else int(self.n_updates)
@@ -242,42 +209,18 @@ class Network(OneView):
     ) -> list[Net]:
         return [train(rows, targets, self.p_w_, plan, own, after_step) for own in rng.spawn(self.n_networks)]
 
-    def _settle_columns(self, corpus: Corpus) -> None:
-        """Set centre, axes and scale of the rows."""
-        rows = getattr(corpus, self.view)
-        self.centre_, self.axes_, self.scale_ = np.zeros(0), np.zeros((0, 0)), 1.0
-        if not sparse.issparse(rows):
-            self.centre_ = rows[corpus.tagged].mean(axis=0)
-            n_columns = int(np.clip(len(corpus) // 2, *_COLUMNS))
-            if rows.shape[1] > n_columns:
-                directions = np.random.default_rng((self.seed, n_columns))
-                self.axes_ = even_axes(rows - self.centre_, n_columns, directions)
-        square = _square_length(self._rows(corpus[corpus.tagged]))
-        self.scale_ = float(np.sqrt(_SQUARE_LENGTH / square)) if square > 0 else 1.0
-
-    def _rows(self, corpus: Corpus) -> Any:
-        rows = getattr(corpus, self.view)
-        if sparse.issparse(rows):
-            return rows.sqrt() * self.scale_  # presence says more than counts: the root damps repetition
-        rows = rows - self.centre_
-        return (rows @ self.axes_ if self.axes_.size else rows) * self.scale_
-
     def _scores(self, corpus: Corpus) -> np.ndarray:
-        return softmax(log_answers(self.nets_, self._rows(corpus)), axis=1)
+        return softmax(log_answers(self.nets_, self.inputs_(getattr(corpus, self.view))), axis=1)
 
     def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays = {
             f"net.{name}": np.stack(parts) for name, *parts in zip(Net._fields, *self.nets_, strict=True)
         }
-        return {**arrays, "centre": self.centre_, "axes": self.axes_}, {"scale": self.scale_}
+        return {**arrays, "centre": self.inputs_.centre, "axes": self.inputs_.axes}, {
+            "scale": self.inputs_.scale
+        }
 
     def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         stacked = [arrays[f"net.{name}"] for name in Net._fields]
         self.nets_ = [Net(*parts) for parts in zip(*stacked, strict=True)]
-        self.centre_, self.axes_, self.scale_ = arrays["centre"], arrays["axes"], float(facts["scale"])
-
-
-def _square_length(rows: Any) -> float:
-    """Mean over rows."""
-    squares = rows.multiply(rows) if sparse.issparse(rows) else rows * rows
-    return float(squares.sum() / max(rows.shape[0], 1))
+        self.inputs_ = Inputs(arrays["centre"], arrays["axes"], float(facts["scale"]))

@@ -35,6 +35,7 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "logistic": ("logistic", "Logistic", {}),
     "label-spreading": ("label_spreading", "LabelSpreading", {}),
     "network": ("network", "Network", {}),
+    "matching": ("matching", "Matching", {}),
     "auto": ("auto", "Auto", {}),
 }
 
