@@ -20,6 +20,7 @@ SCORES = ("theta", "zbar", "map")
 _PRECISIONS = {"float64": np.float64, "float32": np.float32}
 # All classes of so many images are screened at once when candidates are chosen (bytes of an N x C array each).
 _SCREEN_BYTES = 1 << 28
+_ONE_SHAPE = 4096  # images
 
 
 class ClassAnnotator(EMAnnotator):
@@ -109,6 +110,8 @@ class ClassAnnotator(EMAnnotator):
             block_images=em.block_images(n_classes, dtype, self._width),
             chunk_images=int(np.clip(fitting, 16, 8192)),
             multiple=em.n_devices(),
+            # A compilation takes seconds: so few images are padded to one shape in less.
+            max_shapes=1 if len(corpus) < _ONE_SHAPE else 4,
         )
 
     # --- Checks ------------------------------------------------------------------------------------------

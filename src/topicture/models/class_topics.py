@@ -14,7 +14,7 @@ paper's y w zbar without a partition function, to be used with fixed or max-marg
 
 from functools import partial
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -61,6 +61,7 @@ __all__ = [
 
 VIEWS = ("captions", "region_words")
 _MAP_SWEEPS = 200
+_STEPS = (*(2.0**-k for k in range(11)), 0.0)  # of the safeguard
 _MAP_ZERO = 1e-8  # share of theta below which the MAP iteration, which only approaches zero, is at zero
 
 # --- Start -----------------------------------------------------------------------------------------------------
@@ -226,72 +227,129 @@ def _sweeps(theta, settings, n_sweeps, tables, image, log_lik, q: Posterior) -> 
         coef += take(tables.w, q.classes) * q.delta
     fixed = log_lik + (coef / jnp.maximum(M, 1))[None, :]
 
-    counts = _counts_by_products(image, fixed) if theta.even else _counts_by_softmax(image, fixed)
+    form = _by_products if theta.even else _by_softmax
+    counts, responsibilities = form(image, fixed)
 
     def expected_log(s):
         return theta.expected_log(tables.prior, theta.fit(tables.prior, s, M, q.classes), q.classes)
 
     # A sweep needs no more of the last phi than its sums, so phi itself is made by the last sweep alone.
     s = jax.lax.fori_loop(0, n_sweeps - 1, lambda _, s: counts(expected_log(s)), jnp.sum(q.phi, 0))
-    phi = image.region_mask[:, None] * softmax(fixed + expected_log(s)[None, :])
-    return Posterior(phi, q.classes, q.delta)
+    return Posterior(responsibilities(expected_log(s)), q.classes, q.delta)
 
 
-def _counts_by_softmax(image, fixed):
-    """E ln theta -> s."""
-    return lambda e: jnp.sum(image.region_mask[:, None] * softmax(fixed + e[None, :]), 0)
+def _by_softmax(image, fixed):
+    """E ln theta -> s, and E ln theta -> phi."""
+
+    def responsibilities(e):
+        return image.region_mask[:, None] * softmax(fixed + e[None, :])
+
+    return lambda e: jnp.sum(responsibilities(e), 0), responsibilities
 
 
-def _counts_by_products(image, fixed):
-    """E ln theta -> s, with phi_mc proportional to exp(fixed_mc) exp(e_c): two products instead of many exponentials.
+def _by_products(image, fixed):
+    """The same with phi_mc proportional to exp(fixed_mc) exp(e_c): one exponential for all sweeps, then two products.
 
     For priors under which E ln theta differs little between classes; else exp(e_c) could leave the range of floats.
     """
     p = image.region_mask[:, None] * jnp.exp(fixed - jnp.max(fixed, 1, keepdims=True))
 
-    def counts(e):
+    def scales(e):
         t = jnp.exp(e - jnp.max(e))
         total = p @ t
-        return t * (jnp.where(total > 0, 1 / jnp.where(total > 0, total, 1), 0) @ p)
+        return t, jnp.where(total > 0, 1 / jnp.where(total > 0, total, 1), 0)
 
-    return counts
+    def counts(e):
+        t, per_region = scales(e)
+        return t * (per_region @ p)
+
+    def responsibilities(e):
+        t, per_region = scales(e)
+        return p * per_region[:, None] * t[None, :]
+
+    return counts, responsibilities
 
 
 def _safeguarded(theta, settings, tables, image, log_lik, old: Posterior, new: Posterior) -> Posterior:
-    """phi_old + t (phi_new - phi_old), the largest t in 1, 1/2 .. 2^-10, 0 that does not raise the image's loss (4)."""
+    """phi_old + t (phi_new - phi_old), the largest t in 1, 1/2 .. 2^-10, 0 that does not raise the image's loss (4).
+
+    The loss is only computed where bounds from the ends of the line do not decide: a refusal is the rule where the
+    price of slack is high, and then most steps are far too long.
+    """
+    M, dtype = jnp.sum(image.region_mask), log_lik.dtype
+    ends = jax.vmap(lambda phi: _terms(theta, settings, tables, image, log_lik, old._replace(phi=phi)))(
+        jnp.stack([old.phi, new.phi])
+    )
+    ts = jnp.asarray(_STEPS, dtype)
 
     def at(t):
-        return Posterior((1 - t) * old.phi + t * new.phi, old.classes, old.delta)
+        return old._replace(phi=(1 - t) * old.phi + t * new.phi)
 
-    def loss(q):
-        return settings.safeguard * _mean_hinge(tables, image, q) - _elbo(
-            theta, settings, tables, image, log_lik, q
-        )
+    def hinge(s):
+        return settings.safeguard * _mean_hinge(tables, image, s, old.classes)
 
-    zero = jnp.zeros((), log_lik.dtype)
-    limit = loss(at(zero))
+    def loss(t):
+        terms = _terms(theta, settings, tables, image, log_lik, at(t))
+        return hinge(terms.s) - terms.theta - terms.rest
 
-    def refused(t):
-        return (t > 0) & ~(loss(at(t)) <= limit)
+    def on_chord(ends):
+        return (1 - ts) * ends[0] + ts * ends[1]
 
-    def halve(t):
-        return jnp.where(t > 2.0**-10, t / 2, 0)
+    hinges = jax.vmap(lambda t: hinge((1 - t) * ends.s[0] + t * ends.s[1]))(ts)
+    limit = hinges[-1] - ends.theta[0] - ends.rest[0]
+    # Entropy lies above its chord by no more than that of the mixing. The best bound over q(theta) is convex in s with
+    # slope E ln theta: it lies below its chord and above its tangents.
+    straight = hinges - on_chord(ends.rest)
+    mixing = -M * (xlogx(ts) + xlogx(1 - ts))
+    rise = ends.e @ (ends.s[1] - ends.s[0])
+    tangent = jnp.maximum(ends.theta[0] + ts * rise[0], ends.theta[1] - (1 - ts) * rise[1])
+    rounding = 100 * jnp.finfo(dtype).eps * (1 + jnp.abs(limit))
+    refused = straight - on_chord(ends.theta) - mixing > limit + rounding
+    accepted = (straight - tangent <= limit - rounding) | (ts == 0)
 
-    return at(jax.lax.while_loop(refused, halve, zero + 1))
+    def next_open(k):
+        """The first step from k on that is not surely refused; the last one, 0, never is."""
+        return jnp.argmax(~refused & (jnp.arange(len(ts)) >= k) | (ts == 0))
+
+    def unfinished(state):
+        return ~state[1]
+
+    def try_step(state):
+        k, _ = state
+        fits = loss(ts[k]) <= limit
+        k = jnp.where(fits, k, next_open(k + 1))
+        return k, fits | accepted[k]
+
+    k = next_open(0)
+    return at(ts[jax.lax.while_loop(unfinished, try_step, (k, accepted[k]))[0]])
 
 
 # --- Terms ------------------------------------------------------------------------------------------------------
 
 
-def _elbo(theta, settings, tables, image, log_lik, q: Posterior):
+class _Terms(NamedTuple):
+    """The bound of one image in parts, at the best q(theta) for s = sum_m phi_m."""
+
+    s: Any  # (L,)
+    e: Any  # (L,) E ln theta
+    theta: Any  # theta's terms and s.e: the maximum over q(theta)
+    rest: Any  # likelihood, entropy of phi, labels
+
+
+def _terms(theta, settings, tables, image, log_lik, q: Posterior) -> _Terms:
     s, M = jnp.sum(q.phi, 0), jnp.sum(image.region_mask)
     q_theta = theta.fit(tables.prior, s, M, q.classes)
     e = theta.expected_log(tables.prior, q_theta, q.classes)
-    regions = jnp.sum(q.phi * log_lik - xlogx(q.phi)) + jnp.sum(s * e)
     label = jnp.sum(_label_coef(settings, tables, image, q.classes) * s) / jnp.maximum(M, 1)
     if settings.label == "chord":
         label -= jnp.where((image.tagged > 0) & (M > 0), len(tables.w) * log(2), 0)
-    return theta.bound(tables.prior, q_theta, M, q.classes) + regions + label
+    rest = jnp.sum(q.phi * log_lik - xlogx(q.phi)) + label
+    return _Terms(s, e, theta.bound(tables.prior, q_theta, M, q.classes) + jnp.sum(s * e), rest)
+
+
+def _elbo(theta, settings, tables, image, log_lik, q: Posterior):
+    terms = _terms(theta, settings, tables, image, log_lik, q)
+    return terms.theta + terms.rest
 
 
 def _label_coef(settings, tables, image, classes):
@@ -301,25 +359,24 @@ def _label_coef(settings, tables, image, classes):
     return image.tagged * coef
 
 
-def _mean_hinge(tables, image, q: Posterior):
+def _mean_hinge(tables, image, s, classes):
     """Mean over i in Y, j not in Y of [1 - (w_i zbar_i - w_j zbar_j)]_+; 0 without labels, regions or such pairs."""
     M = jnp.sum(image.region_mask)
-    score = take(tables.w, q.classes) * jnp.sum(q.phi, 0) / jnp.maximum(M, 1)
-    relevant = _labels(tables, image, q.classes) > 0
+    score = take(tables.w, classes) * s / jnp.maximum(M, 1)
+    relevant = _labels(tables, image, classes) > 0
     n_unlisted = len(tables.w) - len(score)  # irrelevant classes outside the candidates: their score is 0
-    ids = jnp.arange(len(tables.w)) if q.classes is None else q.classes
-
-    def add_label(total, token):
-        word, count = token
-        s_i = jnp.sum(jnp.where(ids == word, score, 0))
-        slack = jnp.sum(jnp.where(relevant, 0, jax.nn.relu(1 - s_i + score)))
-        slack += n_unlisted * jax.nn.relu(1 - s_i)
-        return total + jnp.where(count > 0, slack, 0), None
-
-    total, _ = jax.lax.scan(add_label, jnp.zeros((), score.dtype), image.words)
+    own = score[image.words.ids] if classes is None else _at_ids(classes, score, image.words.ids)
+    slack = jnp.sum(jnp.where(relevant, 0, jax.nn.relu(1 - own[:, None] + score[None, :])), 1)
+    slack += n_unlisted * jax.nn.relu(1 - own)
+    total = jnp.sum(jnp.where(image.words.counts > 0, slack, 0))
     n_pairs = jnp.sum(relevant) * (len(tables.w) - jnp.sum(relevant))
     counts = (image.tagged > 0) & (M > 0) & (n_pairs > 0)
     return jnp.where(counts, total / jnp.maximum(n_pairs, 1), 0)
+
+
+def _at_ids(classes, values, ids):
+    """Of values (L,) of the classes in play those of the given ones, 0 where they are not in play."""
+    return jnp.sum(jnp.where(classes[None, :] == ids[:, None], values[None, :], 0), 1)
 
 
 def _labels(tables, image, classes):

@@ -65,10 +65,16 @@ def sample(
 
 
 def fit_theta(norm: str, lam: Any, s: Any, M: Any, classes: Any) -> GammaTheta:
-    """g = 1 + s; r = zeta / (lam zeta + M) with zeta the root of sum_c g_c / (lam_c zeta + M) = 1, or r = 1 / lam."""
+    """g = 1 + s; r = zeta / (lam zeta + M) with zeta the root of sum_c g_c / (lam_c zeta + M) = 1, or r = 1 / lam.
+
+    "equal": sum_c g_c = C + M, so that zeta = C / lam.
+    """
     g = 1 + s
     if norm == "dropped":
         return GammaTheta(g, 1 / take(lam, classes), jnp.ones((), s.dtype))
+    if norm == "equal":
+        zeta = len(lam) / lam[0]
+        return GammaTheta(g, take(_prior_scale(lam, zeta, M), classes), zeta)
     r, zeta = jensen_scale(spread(classes, g, jnp.ones_like(lam)), lam, M)
     return GammaTheta(g, take(r, classes), zeta)
 
@@ -126,7 +132,9 @@ def _theta(norm: str) -> Proportions:
     )
 
 
-THETA = {norm: _theta(norm) for norm in ("jensen", "dropped")}
+# "equal" is "jensen" where all rates are the same, which needs no search for zeta.
+THETA = {norm: _theta(norm) for norm in ("jensen", "dropped", "equal")}
+NORMS = ("jensen", "dropped")
 
 # --- Learn: the corpus -----------------------------------------------------------------------------------------
 
@@ -231,13 +239,13 @@ class EMM(ClassAnnotator):
 
     @property
     def theta(self) -> Proportions:  # type: ignore[override]
-        return THETA[self.norm]
+        return THETA[self._form()]
 
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("label", ("chord", "printed"))
         self._check_positive("label_weight")
-        self._check_choice("norm", tuple(THETA))
+        self._check_choice("norm", NORMS)
         self._check_positive("chi1", "chi2")
 
     def _settings(self) -> Settings:
@@ -250,7 +258,11 @@ class EMM(ClassAnnotator):
         )
 
     def _model(self) -> em.Model:
-        return make_model(self._settings(), self.norm)
+        return make_model(self._settings(), self._form())
+
+    def _form(self) -> str:
+        # Rates start equal, and stay so unless they are learned.
+        return "equal" if self.norm == "jensen" and not self.learn_lam else self.norm
 
     def _prior(self) -> ClassPrior:
         return ClassPrior(chi1=self.chi1, chi2=self.chi2)

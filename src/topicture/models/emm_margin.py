@@ -23,7 +23,7 @@ from topicture.corpus.batches import Batches
 from topicture.errors import CorpusError
 from topicture.models import class_topics, em, margin
 from topicture.models.class_annotator import ClassAnnotator
-from topicture.models.class_values import ClassPrior, Posterior, Settings
+from topicture.models.class_values import ClassPrior, Posterior, Proportions, Settings, Stats
 from topicture.models.emm import THETA, Params, make_model
 from topicture.models.margin import MarginProblem, Solution
 
@@ -73,7 +73,7 @@ def rounds(
         w = np.asarray(params.w)
         slack = nu2 * margin.hinge(problem, w) + nu1 / 2 * float(w @ w)
         updated = em.m_step(model, params, stats, prior)
-        elbo_m = em.objective(model, batches, updated, prior, posteriors)
+        elbo_m = _after_m_step(model, batches, params, updated, prior, posteriors, stats, bound)
         b = kappa * np.asarray(stats.zbar_hit)  # the label term of the bound is b.w
         solution = margin.solve(problem, b, nu1, nu2, start=w, warm=touching, tol=qp_tol)
         touching = solution.touching
@@ -83,6 +83,28 @@ def rounds(
         yield Round(
             params, posteriors, problem, solution, elbo_e, elbo_m, slack - elbo_e, slack - elbo_m, loss
         )
+
+
+def _after_m_step(
+    model: em.Model,
+    batches: Batches,
+    params: Params,
+    updated: Params,
+    prior: ClassPrior,
+    posteriors: list[Posterior],
+    stats: Stats,
+    bound: float,
+) -> float:
+    """Bound and log-prior with the updated parameters, the posteriors as they are.
+
+    Where no rate changed, only the likelihood of the visual words did: it is linear in E[ln beta], so no pass over the
+    images is needed.
+    """
+    if not np.array_equal(params.lam, updated.lam):
+        return em.objective(model, batches, updated, prior, posteriors)
+    before, after = (em.tables(model, each).log_mu for each in (params, updated))
+    gain = float(np.sum(np.asarray(stats.visual) * (after - before)))
+    return bound + gain + em.log_prior(model, updated, prior)
 
 
 def margin_problem(
@@ -165,7 +187,6 @@ class EMMMargin(ClassAnnotator):
 
     name = "emm-margin"
     params_types = (Params,)
-    theta = THETA["jensen"]
 
     loss_trace_: np.ndarray
     duality_gap_: float
@@ -207,6 +228,10 @@ class EMMMargin(ClassAnnotator):
         self.max_iter = max_iter
         self.tol = tol
         self.precision = precision
+
+    @property
+    def theta(self) -> Proportions:  # type: ignore[override]
+        return THETA[self._form()]
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -282,7 +307,10 @@ class EMMMargin(ClassAnnotator):
         )
 
     def _model(self) -> em.Model:
-        return make_model(self._settings(), "jensen")
+        return make_model(self._settings(), self._form())
+
+    def _form(self) -> str:
+        return "jensen" if self.learn_lam else "equal"  # rates start equal
 
     def _prior(self) -> ClassPrior:
         return ClassPrior(chi1=self.chi1, chi2=self.chi2)
