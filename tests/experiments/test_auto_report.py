@@ -38,27 +38,32 @@ def test_a_stopped_report_goes_on_where_it_was(cheap, toy_subset, tmp_path, monk
     asked = []
     measure = auto_report.subset_run
 
-    def once(subset, protocol, data, say):
+    def once(subset, protocol, data):
         if len(asked) == 1:
             raise KeyboardInterrupt
         asked.append((subset, protocol))
-        return measure(subset, protocol, data, say)
+        return measure(subset, protocol, data)
 
     monkeypatch.setattr(auto_report, "subset_run", once)
-    arguments = ["--out", str(tmp_path), "--quick"]
+    arguments = ["--data", str(tmp_path), "--out", str(tmp_path), "--quick"]
     with pytest.raises(KeyboardInterrupt):
         auto_report.main(arguments)
     monkeypatch.setattr(auto_report, "subset_run", measure)
     auto_report.main(arguments)
     evidence = json.loads((tmp_path / "auto.json").read_text())
-    assert [run["protocol"] for run in evidence["runs"]] == list(auto_work.PARTS)
-    usual, quarter = evidence["runs"]
+    usual, quarter = (evidence["found"][f"{protocol}, subset 1"] for protocol in auto_work.PARTS)
     assert (usual["tagged"], usual["hidden"]) == (90, 40)
     assert (quarter["tagged"], quarter["hidden"]) == (40, 90)
     assert usual["measures"]["auto"]["accuracy"] > usual["measures"]["word frequency"]["accuracy"]
     page = (tmp_path / "auto.md").read_text()
     for name in ("naive-bayes", "tagprop on visual_words", auto_work.RIVAL_BLEND, "`auto`", "goal"):
         assert f"| {name} |" in page
+
+
+def test_a_run_without_time_tells_that_something_is_missing(tmp_path):
+    with pytest.raises(SystemExit, match="not everything is measured"):
+        auto_report.main(["--data", str(tmp_path), "--out", str(tmp_path), "--limit-seconds", "0"])
+    assert not (tmp_path / "auto.md").exists()
 
 
 def test_the_page_says_what_is_missed(tmp_path):
@@ -89,8 +94,7 @@ def test_the_page_says_what_is_missed(tmp_path):
         "date": "2026-01-01",
         "versions": {"numpy": "1"},
         "seed": 0,
-        "runs": [run("usual split", s, accuracy) for s, accuracy in ((1, 0.30), (2, 0.32))],
-        "pixels": None,
+        "found": {str(s): run("usual split", s, accuracy) for s, accuracy in ((1, 0.30), (2, 0.32))},
     }
     page = write_page(evidence, tmp_path).read_text()
     assert "0.310 ± 0.010" in page

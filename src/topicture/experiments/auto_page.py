@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from topicture.experiments.auto_work import PARTS
+from topicture.experiments.tables import markdown_table, with_error
 
 __all__ = ["write_page"]
 
@@ -41,7 +42,8 @@ BEFORE = {
     },
 }
 GOAL_PIXELS = (0.50, 205)
-NEURAL = "network"
+# Members that were made for `auto`: they are no competitors.
+OWN = ("network", "matching")
 
 Runs = Sequence[dict[str, Any]]
 
@@ -59,14 +61,15 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
         "likelihood of the captions of three hidden folds of the tagged images; `auto` learns the weights of its "
         "blend on the same folds. In the usual split the annotators learn from the tagged images alone; with 25% "
         "tagged they also see the untagged images, without captions, which label-spreading, mix-unigram, lap-var1, "
-        "network and auto use.",
+        "network, matching and auto use.",
     ]
     for protocol in PARTS:
-        runs = [run for run in evidence["runs"] if run["protocol"] == protocol]
+        runs = [run for run in evidence["found"].values() if run["protocol"] == protocol]
+        runs.sort(key=lambda run: run["subset"])
         if runs:
             lines += ["", *_protocol(protocol, runs)]
-    if evidence["pixels"]:
-        lines += ["", *_pixels(evidence["pixels"])]
+    if "pixels" in evidence["found"]:
+        lines += ["", *_pixels(evidence["found"]["pixels"])]
     path = out / "auto.md"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
@@ -89,7 +92,7 @@ def _protocol(protocol: str, runs: Runs) -> list[str]:
     return [
         f"## {protocol[0].upper()}{protocol[1:]}, subsets {subsets}",
         "",
-        *_table(["annotator", *COLUMNS], cells),
+        markdown_table(["annotator", *COLUMNS], cells),
         "",
         _against(protocol, runs),
         "",
@@ -105,9 +108,7 @@ def _protocol(protocol: str, runs: Runs) -> list[str]:
 
 def _against(protocol: str, runs: Runs) -> str:
     """Where `auto` leads, subset by subset, and which goals it meets."""
-    others = [
-        name for name in runs[0]["measures"] if name not in ("auto", NEURAL, f"{NEURAL} on visual_words")
-    ]
+    others = [name for name in runs[0]["measures"] if name.split(" on ")[0] not in ("auto", *OWN)]
     leads, goals = [], []
     for title, (measure, digits) in COLUMNS.items():
         sign = -1 if measure in SMALLER else 1
@@ -121,7 +122,7 @@ def _against(protocol: str, runs: Runs) -> str:
                 f"{title} {'met' if met else 'missed'} ({sign * own.mean():.{digits}f}, goal {goal:g})"
             )
     return (
-        "`auto` is ahead of each subset's best competitor (the networks, which are made for it, apart) by "
+        "`auto` is ahead of each subset's best competitor (networks and matching, which are made for it, apart) by "
         f"{'; '.join(leads)} subsets. Goals: {'; '.join(goals)}."
     )
 
@@ -140,14 +141,7 @@ def _values(runs: Runs, name: str, measure: str) -> np.ndarray:
 
 
 def _cells(runs: Runs, name: str) -> list[str]:
-    cells = []
-    for measure, digits in COLUMNS.values():
-        values = _values(runs, name, measure)
-        text = f"{values.mean():.{digits}f}"
-        if len(values) > 1:
-            text += f" ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
-        cells.append(text)
-    return cells
+    return [with_error(_values(runs, name, measure), digits) for measure, digits in COLUMNS.values()]
 
 
 # --- Corel-5k -----------------------------------------------------------------------------------------------------
@@ -179,18 +173,10 @@ def _pixels(pixels: dict[str, Any]) -> list[str]:
         "whose captions take no part. A division by the words' frequencies had been tried on the test images before "
         "and was worse; the present one was found on training images.",
         "",
-        *_table(["annotator", "F1", "N+", "F1 by p", "N+ by p", "accuracy", "perplexity"], cells),
+        markdown_table(["annotator", "F1", "N+", "F1 by p", "N+ by p", "accuracy", "perplexity"], cells),
         "",
         f"Goal: F1 {GOAL_PIXELS[0]:.2f} and N+ {GOAL_PIXELS[1]}; `auto` has {own['f1']:.3f} and {own['n_plus']}: "
         + ("met." if own["f1"] >= GOAL_PIXELS[0] and own["n_plus"] >= GOAL_PIXELS[1] else "missed."),
         "",
         f"What was found on the hidden folds: {pixels['result']}.",
-    ]
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [
-        "| " + " | ".join(titles) + " |",
-        "| " + " | ".join("---" for _ in titles) + " |",
-        *("| " + " | ".join(row) + " |" for row in rows),
     ]

@@ -3,80 +3,71 @@
     python -m topicture.experiments.auto_report --data DIR --out docs/results
 
 The Corel subsets with the large part tagged (the usual split) and with the small part tagged, and Corel-5k from pixels.
-What was measured is kept beside the report as auto.json after every part, so a run that was stopped goes on where it
-was, and used again unless --redo is given.
+What was measured is kept beside the report as auto.json; a stopped run goes on from there unless --redo is given. With
+a limit of 0 seconds the page is written from what was measured.
+
+The quick form has one subset and no pictures.
 """
 
-import argparse
-import json
-import sys
 from collections.abc import Iterable
 from datetime import date
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from topicture.atomic import write_atomically
 from topicture.errors import TopictureError
 from topicture.experiments.auto_page import write_page
-from topicture.experiments.auto_work import PARTS, SEED, from_pixels, subset_run, versions
+from topicture.experiments.auto_work import PARTS, SEED, Task, from_pixels, subset_run, versions
+from topicture.experiments.running import Evidence, Options, Tell, command, spread
 
-__all__ = ["gather", "main"]
+__all__ = ["main", "run", "tasks"]
 
 SUBSETS = tuple(range(1, 8))
+QUICK_SUBSETS = (1,)
 
 
-def gather(
-    found: Path, data: str | None, cache: str | None, *, subsets: Iterable[int], pixels: bool, redo: bool
-) -> dict[str, Any]:
-    """Measure what is missing in the file, part after part, and return everything."""
-    evidence: dict[str, Any] = {"runs": [], "pixels": None}
-    if found.exists() and not redo:
-        evidence = json.loads(found.read_text(encoding="utf-8"))
-    done = {(run["subset"], run["protocol"]) for run in evidence["runs"]}
-    for subset in subsets:
-        for protocol in PARTS:
-            if (subset, protocol) not in done:
-                evidence["runs"].append(subset_run(subset, protocol, data, _say))
-                _keep(found, evidence)
-    if pixels and evidence["pixels"] is None:
-        evidence["pixels"] = from_pixels(data, cache, _say)
-        _keep(found, evidence)
-    return evidence
+def tasks(quick: bool) -> list[Task]:
+    """What is measured; the pictures, which take longest, first."""
+    subsets = [
+        Task(protocol, subset) for subset in (QUICK_SUBSETS if quick else SUBSETS) for protocol in PARTS
+    ]
+    return subsets if quick else [Task("pixels", None), *subsets]
 
 
-def _keep(found: Path, evidence: dict[str, Any]) -> None:
-    evidence |= {"date": date.today().isoformat(), "versions": versions(), "seed": SEED}
-    write_atomically(found, json.dumps(evidence, indent=1).encode())
+def do(data: str | None, cache: str, task: Task) -> dict[str, Any]:
+    """Measure one of them, as JSON values."""
+    return from_pixels(data, cache) if task.subset is None else subset_run(task.subset, task.protocol, data)
+
+
+def run(options: Options, tell: Tell) -> None:
+    """Measure what is missing and write the page; see `running`."""
+    wanted = tasks(options.quick)
+    empty = {
+        "plan": [task.key for task in wanted],
+        "date": date.today().isoformat(),
+        "versions": versions(),
+        "seed": SEED,
+        "found": {},
+    }
+    evidence = Evidence.open(
+        "auto", options, empty, ("corel16k",) if options.quick else ("corel16k", "corel5k")
+    )
+    missing = [task for task in wanted if task.key not in evidence.found]
+    n_done = len(wanted) - len(missing)
+    work = partial(do, options.data, str(options.kept))
+    if options.limit_seconds > 0:
+        for task, result in spread(work, missing, options.jobs, options.limit_seconds):
+            evidence.keep({task.key: result})
+            n_done += 1
+            tell(f"{task.key}: {result['result']}, {result['seconds']:.0f} s", n_done, len(wanted))
+    if evidence.found:
+        write_page(evidence.values, options.out)
+    if n_done < len(wanted):
+        raise TopictureError("not everything is measured; the same command goes on from here")
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m topicture.experiments.auto_report", description=__doc__)
-    parser.add_argument("--data", help="folder of the benchmark sets (default: TOPICTURE_DATA)")
-    parser.add_argument("--cache", help="folder that keeps what was measured on the pictures")
-    parser.add_argument("--out", default="docs/results", type=Path, help="folder of the report")
-    parser.add_argument("--quick", action="store_true", help="one subset, no pictures")
-    parser.add_argument("--subsets", type=int, nargs="+", default=SUBSETS, help="which subsets")
-    parser.add_argument("--no-pixels", action="store_true", help="leave Corel-5k out")
-    parser.add_argument("--redo", action="store_true", help="measure again")
-    chosen = parser.parse_args(None if arguments is None else list(arguments))
-    try:
-        chosen.out.mkdir(parents=True, exist_ok=True)
-        evidence = gather(
-            chosen.out / "auto.json",
-            chosen.data,
-            chosen.cache,
-            subsets=(1,) if chosen.quick else chosen.subsets,
-            pixels=not (chosen.quick or chosen.no_pixels),
-            redo=chosen.redo,
-        )
-        print(write_page(evidence, chosen.out))
-    except TopictureError as error:
-        sys.exit(f"auto: {error}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    command("auto", __doc__ or "", run, arguments)
 
 
 if __name__ == "__main__":

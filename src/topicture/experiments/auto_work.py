@@ -5,11 +5,11 @@ folds of the tagged images on which `auto` learns its blend. Captions of the ima
 """
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +31,7 @@ __all__ = [
     "PIXELS",
     "RIVAL_BLEND",
     "SEED",
+    "Task",
     "evened",
     "from_pixels",
     "joined",
@@ -47,15 +48,24 @@ _RIVALS = ("naive-bayes", "tagprop", "logistic")
 PARTS = {"usual split": ("train-test", True), "25% tagged": ("semi-supervised", False)}
 PIXELS = ("deep, lite2", "deep, lite0")
 # The members that can use a descriptor alone; the space of its columns is cut to so many dimensions.
-_PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "network", "logistic"]
+_PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "network", "matching", "logistic"]
 _PIXEL_COLUMNS = 512
 # How far words are made even in the ranking when measures are means over words.
 _EVENNESS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
 
-Say = Callable[[str], None]
+
+class Task(NamedTuple):
+    """A part of the report."""
+
+    protocol: str  # "pixels" for Corel-5k
+    subset: int | None
+
+    @property
+    def key(self) -> str:
+        return self.protocol if self.subset is None else f"{self.protocol}, subset {self.subset}"
 
 
-def subset_run(subset: int, protocol: str, data: str | None, say: Say) -> dict[str, Any]:
+def subset_run(subset: int, protocol: str, data: str | None) -> dict[str, Any]:
     """Measures of every annotator on one Corel subset, as JSON values."""
     way, large_is_tagged = PARTS[protocol]
     parts = corel16k(subset, data)
@@ -65,7 +75,6 @@ def subset_run(subset: int, protocol: str, data: str | None, say: Say) -> dict[s
     begin = perf_counter()
     auto = Auto(budget_seconds=BUDGET_SECONDS, seed=SEED).fit(corpus)
     seconds = perf_counter() - begin
-    say(auto.table())
     answers = {
         "word frequency": np.tile(word_frequencies(corpus, 0.5), (len(questions), 1)),
         **_competitors(auto, corpus, questions),
@@ -73,8 +82,6 @@ def subset_run(subset: int, protocol: str, data: str | None, say: Say) -> dict[s
     }
     answers[RIVAL_BLEND] = np.mean([_first(answers, rival) for rival in _RIVALS], axis=0)
     measures = {name: summary(p, part.hidden.captions).as_dict() for name, p in answers.items()}
-    for name, found in measures.items():
-        say(f"{part.name}, {protocol}, {name}: accuracy {found['accuracy']:.4f}")
     return {
         "subset": subset,
         "protocol": protocol,
@@ -87,14 +94,13 @@ def subset_run(subset: int, protocol: str, data: str | None, say: Say) -> dict[s
     }
 
 
-def from_pixels(data: str | None, cache: str | None, say: Say, workers: int = 2) -> dict[str, Any]:
+def from_pixels(data: str | None, cache: str | None, workers: int = 2) -> dict[str, Any]:
     """Measures on Corel-5k with deep features: 260 words, five an image, means over words."""
     pictures = corel5k("evaluation", data)
     part = joined([described(pictures, COREL[title], cache=cache, workers=workers) for title in PIXELS])
     begin = perf_counter()
     auto = Auto(_PIXEL_MEMBERS, budget_seconds=BUDGET_SECONDS, seed=SEED).fit(part.train)
     seconds = perf_counter() - begin
-    say(auto.table())
     questions = part.test.without_captions()
     answers = {**_competitors(auto, part.train, questions), "auto": auto.annotate(questions)}
     shares = _shares(part.train)
@@ -106,8 +112,8 @@ def from_pixels(data: str | None, cache: str | None, say: Say, workers: int = 2)
             per_word(evened(p, shares, e), truth, WORDS_PER_IMAGE)._asdict() for e in (0.0, evenness)
         )
         rows[name] = {"plain": plain, "even": even, **summary(p, truth).as_dict()}
-        say(f"Corel-5k, {name}: F1 {even['f1']:.3f}, N+ {even['n_plus']} (as ranked: {plain['f1']:.3f})")
     return {
+        "protocol": "pixels",
         "features": " and ".join(PIXELS),
         "columns": columns_of(part.train, "descriptor"),
         "seconds": seconds,
