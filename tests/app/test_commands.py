@@ -31,7 +31,7 @@ VERBS = (
         "undo",
         "write",
     ),
-    *("status", "models", "export", "import", "evaluate", "backup", "check", "doctor", "demo"),
+    *("status", "models", "export", "import", "evaluate", "explain", "backup", "check", "doctor", "demo"),
 )
 
 

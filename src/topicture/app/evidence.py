@@ -26,16 +26,19 @@ from topicture.vision.pipeline import Photo, describe
 __all__ = ["Evidence", "gather_evidence"]
 
 SEED = 0  # that of `learn`
+# A larger collection is judged on a sample of it, or a page would take hours.
+MOST_PHOTOS, MOST_TAGGED = 8000, 6000
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """D photos that can be read, V words of the model; J of the photos were judged by people.
+    """D photos that can be read, V words of the model; J of the photos were judged by people and by the model.
 
     Attributes
     ----------
     corpus : the photos with their present tags
     paths : (D,) relative to the root
+    sample : positions of the photos that models were fitted on for answers: all, or a sample of a large collection
     judged : (J,) positions of the judged photos in the corpus
     presence : (J, V) honest probabilities: neither model nor calibration had seen the photo's tags
     truth, known : (J, V) bool
@@ -44,6 +47,7 @@ class Evidence:
 
     corpus: Corpus
     paths: list[str]
+    sample: NDArray[np.int64] = field(repr=False)
     judged: NDArray[np.int64] = field(repr=False)
     presence: NDArray[np.float64] = field(repr=False)
     truth: NDArray[np.bool_] = field(repr=False)
@@ -76,12 +80,14 @@ def gather_evidence(
             f"{n_tagged} photos carry a word of this model, too few to judge it by; tag at least {N_FOLDS}"
         )
     truth, known = taggings.truth[kept], taggings.known[kept]
-    judged = known.any(axis=1)
-    scores = _held_out(learned, folder, corpus, judged, report)
+    sample = _sample(corpus)
+    scores = _held_out(learned, folder, corpus, sample, known.any(axis=1), report)
+    judged = known.any(axis=1) & scores.p.any(axis=1)
     paths = {image.content.hex(): image.path for image in taggings.images}
     return Evidence(
         corpus,
         [taggings.images[i].path for i in kept],
+        sample,
         np.flatnonzero(judged),
         _honest(scores, truth, known, judged),
         truth[judged],
@@ -106,6 +112,16 @@ def _in_words_of(taggings: Taggings, vocabulary: Vocabulary) -> Taggings:
     )
 
 
+def _sample(corpus: Corpus) -> NDArray[np.int64]:
+    """Positions of the photos that models are fitted on: as many of a large collection as figures can be drawn from."""
+    if len(corpus) <= MOST_PHOTOS:
+        return np.arange(len(corpus))
+    order = np.random.default_rng(SEED).permutation(len(corpus))
+    tagged = order[corpus.tagged[order]][:MOST_TAGGED]
+    others = order[~corpus.tagged[order]][: MOST_PHOTOS - len(tagged)]
+    return np.sort(np.concatenate([tagged, others]))
+
+
 def _honest(
     scores: HeldOut, truth: NDArray[np.bool_], known: NDArray[np.bool_], judged: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
@@ -120,20 +136,28 @@ def _honest(
 
 
 def _held_out(
-    learned: Learned, folder: Path, corpus: Corpus, judged: NDArray[np.bool_], report: Report
+    learned: Learned,
+    folder: Path,
+    corpus: Corpus,
+    sample: NDArray[np.int64],
+    judged: NDArray[np.bool_],
+    report: Report,
 ) -> HeldOut:
+    """Answers for the photos of the sample, zeros for others."""
     path = folder / f"held-out-{_key(folder, corpus, judged)}.safetensors"
     kept = _read(path, corpus)
     if kept is not None:
         return kept
     report("Hiding tags", 0, None)
-    scores = held_out_again(
+    some = held_out_again(
         learned.annotator,
-        corpus,
-        also=judged,
+        corpus[sample],
+        also=judged[sample],
         seed=SEED,
         on_fold=lambda done, total: report("Hiding tags", done, total),
     )
+    scores = HeldOut(np.zeros((len(corpus), corpus.n_words)), np.full(len(corpus), -1))
+    scores.p[sample], scores.fold_of[sample] = some.p, some.fold_of
     try:
         rows = np.flatnonzero(scores.p.any(axis=1))
         write_model(path, {}, {"rows": rows, "p": scores.p[rows], "fold_of": scores.fold_of})

@@ -99,6 +99,7 @@ def explain(
         learned=row.learned if row else (folder / "report.json").stat().st_mtime,
         result=learned.annotator.result_,
         photos=len(evidence.corpus),
+        judged=len(evidence.judged),
         tagged=int(evidence.corpus.tagged.sum()),
         learned_tagged=int(learned.report["tagged"]),
         n_words=len(words),
@@ -162,13 +163,15 @@ def _trials(learned: Learned) -> tuple[dict[str, Any], ...]:
 
 
 def _tried(learned: Learned) -> tuple[dict[str, Any], ...]:
-    """What a blend was made from; empty for a single model."""
-    rows = getattr(learned.annotator, "report_", ())
+    """What a blend was made from, the weightiest first; empty for a single model."""
+    rows = list(getattr(learned.annotator, "report_", ()))
+    total = sum(row.weight for row in rows) or 1.0
+    rows.sort(key=lambda row: (-row.weight, np.inf if row.perplexity is None else row.perplexity))
     return tuple(
         {
             "member": row.member,
             "perplexity": row.perplexity,
-            "weight": row.weight,
+            "share": row.weight / total,
             "seconds": row.seconds,
             "note": row.note,
         }
@@ -177,29 +180,19 @@ def _tried(learned: Learned) -> tuple[dict[str, Any], ...]:
 
 
 def _traces(learned: Learned) -> dict[str, list[float]]:
-    """Objective traces of the fits that kept one; two fits of one name are numbered."""
-    fits = members_of(learned.annotator)
+    """Objective traces of the fits that kept one."""
+    fits = {member.title: member.annotator for member in members_of(learned.annotator)}
     if learned.region_annotator is not None:
-        fits += members_of(learned.region_annotator)
-    traces: dict[str, list[float]] = {}
-    for fit in fits:
-        trace = np.asarray(fit.annotator.objective_trace_, np.float64)
-        if np.isfinite(trace).sum() > 1:
-            traces[_free(fit.title, traces)] = trace.tolist()
-    return traces
-
-
-def _free(name: str, taken: dict[str, Any]) -> str:
-    if name not in taken:
-        return name
-    return next(numbered for n in range(2, 100) if (numbered := f"{name} ({n})") not in taken)
+        fits[f"{learned.region_annotator.name}, regions"] = learned.region_annotator
+    traces = {title: np.asarray(fit.objective_trace_, np.float64) for title, fit in fits.items()}
+    return {title: trace.tolist() for title, trace in traces.items() if np.isfinite(trace).sum() > 1}
 
 
 def _topic_models(learned: Learned, evidence: Evidence) -> tuple[ExplainedTopics, ...]:
     def photos(typical: tuple[Typical, ...]) -> tuple[TypicalPhoto, ...]:
         return tuple(TypicalPhoto(evidence.paths[t.image], t.region, t.score) for t in typical)
 
-    found = []
+    found: list[ExplainedTopics] = []
     for role, annotator in (("words", learned.annotator), ("regions", learned.region_annotator)):
         if annotator is None:
             continue
@@ -211,7 +204,9 @@ def _topic_models(learned: Learned, evidence: Evidence) -> tuple[ExplainedTopics
                 )
                 for t in model.topics[:limit]
             )
-            found.append(ExplainedTopics(model.model, role, model.kind, model.of, model.n_topics, topics))
+            # The model for regions may have been learned just like a member of a blend.
+            if topics not in [other.topics for other in found]:
+                found.append(ExplainedTopics(model.model, role, model.kind, model.of, model.n_topics, topics))
     return tuple(found)
 
 
@@ -245,9 +240,10 @@ def _curves(
 ) -> tuple[Curve | None, dict[str, Curve]]:
     if minutes is None:
         return None, {}
+    corpus = evidence.corpus[evidence.sample]
     learning = learning_curve(
         unfitted_like(learned.annotator),
-        evidence.corpus,
+        corpus,
         seed=SEED,
         seconds=LEARNING_SHARE * 60 * minutes,
         on_fit=lambda done, total: report("Learning curve", done, total),
@@ -261,7 +257,7 @@ def _curves(
     for name, (make, K) in with_k.items():
         by_topics[name] = quality_by_topics(
             make,
-            evidence.corpus,
+            corpus,
             sorted({max(2, K // 4), max(2, K // 2), K, 2 * K}),
             seed=SEED,
             seconds=(1 - LEARNING_SHARE) * 60 * minutes / len(with_k),

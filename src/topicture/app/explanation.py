@@ -84,6 +84,7 @@ class Explanation:
     photos: int
     tagged: int  # that have a word of the model's now
     learned_tagged: int  # that it was learned from
+    judged: int  # photos with tags that were hidden and asked for, or with answers of a review
     n_words: int
     versions: dict[str, str]
     trials: tuple[dict[str, Any], ...]  # models that were compared when it was learned
