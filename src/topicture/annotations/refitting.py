@@ -1,7 +1,7 @@
 """Annotators just like a fitted one, to be fitted again on other captions: for held-out answers and quality curves.
 
-The members of a blend keep the settings they were found to need; for held-out answers its weights are learned anew,
-each fold's on the other folds.
+A blend is asked as it asked itself: members choose again what they chose for themselves, and the weights for a fold are
+learned on the other folds.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 
 from topicture.annotations.auto_choice import N_FOLDS, HeldOut, held_out, settled
 from topicture.annotations.quality_curves import Learner
@@ -78,29 +79,41 @@ def held_out_again(
 
     `also` as for `auto_choice.held_out`; `on_fold` is told how many fits are done of how many.
     """
-    members = annotator.members_ if isinstance(annotator, Auto) else [annotator]
-    total = len(members) * N_FOLDS
+    if isinstance(annotator, Auto):
+        return _blend_held_out(annotator, corpus, also, seed, on_fold)
+    return held_out(
+        lambda: _like(annotator), corpus, also=also, seed=seed, on_fold=lambda done: on_fold(done, N_FOLDS)
+    )
+
+
+def _blend_held_out(
+    auto: Auto,
+    corpus: Corpus,
+    also: NDArray[np.bool_] | None,
+    seed: int,
+    on_fold: Callable[[int, int], None],
+) -> HeldOut:
+    total = len(auto.members_) * N_FOLDS
     answers = [
         held_out(
-            lambda member=member: _like(member),  # type: ignore[misc]
+            lambda member=member: clone(member),  # type: ignore[misc]
             corpus,
-            also=also,
             seed=seed,
             on_fold=lambda done, number=number: on_fold(number * N_FOLDS + done, total),  # type: ignore[misc]
         )
-        for number, member in enumerate(members)
+        for number, member in enumerate(auto.members_)
     ]
-    if not isinstance(annotator, Auto):
-        return answers[0]
-    return HeldOut(_blended(annotator, answers, corpus), answers[0].fold_of)
+    p = _blended(auto, answers, corpus)
+    if also is not None and (asked := np.flatnonzero(also & ~corpus.tagged)).size:
+        p[asked] = auto.annotate(corpus[asked].without_captions())  # it has not seen a caption of theirs
+    return HeldOut(p, answers[0].fold_of)
 
 
 def _blended(auto: Auto, answers: list[HeldOut], corpus: Corpus) -> np.ndarray:
     """Answers of the members put together; weights for a fold are learned on the other folds."""
-    fold_of, parts = answers[0].fold_of, [one.p for one in answers]
-    asked = np.flatnonzero(parts[0].sum(axis=1) > 0)
+    fold_of = answers[0].fold_of
+    parts = [one.p.astype(np.float32).astype(np.float64) for one in answers]  # as the blend has kept them
     p = np.zeros_like(parts[0])
-    p[asked] = auto.blend_([part[asked] for part in parts], auto.p_w_)  # those without a caption keep this
     captions = sparse.csr_array(corpus.captions)
     for fold in range(int(fold_of.max()) + 1):
         inside, others = fold_of == fold, (fold_of >= 0) & (fold_of != fold)

@@ -181,7 +181,8 @@ def _tried(learned: Learned) -> tuple[dict[str, Any], ...]:
 
 def _traces(learned: Learned) -> dict[str, list[float]]:
     """Objective traces of the fits that kept one."""
-    fits = {member.title: member.annotator for member in members_of(learned.annotator)}
+    fits = {learned.annotator.name: learned.annotator}
+    fits |= {member.title: member.annotator for member in members_of(learned.annotator)}
     if learned.region_annotator is not None:
         fits[f"{learned.region_annotator.name}, regions"] = learned.region_annotator
     traces = {title: np.asarray(fit.objective_trace_, np.float64) for title, fit in fits.items()}
