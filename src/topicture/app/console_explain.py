@@ -11,7 +11,7 @@ from topicture.collection.words import printable
 
 __all__ = ["print_explanation"]
 
-SHOWN_TOPICS, SHOWN_WORDS = 6, 6
+SHOWN_MODELS, SHOWN_TOPICS, SHOWN_WORDS = 2, 6, 6
 
 
 def print_explanation(explanation: Explanation, page: str) -> None:
@@ -27,8 +27,10 @@ def print_explanation(explanation: Explanation, page: str) -> None:
             + ", ".join(f"{name} {share:.0%}" for name, share in e.members if share is not None)
             + "."
         )
-    for model in e.topic_models:
+    for model in e.topic_models[:SHOWN_MODELS]:
         console.print(_topics(model))
+    if more := e.topic_models[SHOWN_MODELS:]:
+        print(f"The page has the topics of {', '.join(model.model for model in more)} as well.")
     say = sentences(e)
     parts = ("tags", "words", "confusions", "calibration", "learning", "time")
     for line in (say[part] for part in parts if say[part]):

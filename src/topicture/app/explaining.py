@@ -28,7 +28,7 @@ from topicture.annotations.quality_curves import (
 )
 from topicture.annotations.ranking import rank
 from topicture.annotations.refitting import n_topics_of, unfitted_like, with_topics
-from topicture.annotations.topics import Typical, members_of, topics_of
+from topicture.annotations.topics import TopicModel, Typical, members_of, topics_of
 from topicture.app.annotating import DEFAULT_THRESHOLD
 from topicture.app.evidence import SEED, Evidence, gather_evidence
 from topicture.app.explanation import (
@@ -51,7 +51,7 @@ from topicture.vision.recipe import Recipe
 __all__ = ["explain"]
 
 N_EXAMPLE_WORDS, N_MAP_WORDS, N_CONFUSIONS = 12, 25, 15
-N_TOPICS_SHOWN, N_COMPONENTS_SHOWN = 12, 8
+N_TOPICS_SHOWN, MANY_MODELS = 12, 2  # of more models with topics, half as many topics each
 LEARNING_SHARE = 0.6  # of the time for curves; the rest is for the numbers of topics
 _VERSIONED = ("numpy", "jax", "scikit-learn")
 
@@ -193,22 +193,25 @@ def _topic_models(learned: Learned, evidence: Evidence) -> tuple[ExplainedTopics
     def photos(typical: tuple[Typical, ...]) -> tuple[TypicalPhoto, ...]:
         return tuple(TypicalPhoto(evidence.paths[t.image], t.region, t.score) for t in typical)
 
-    found: list[ExplainedTopics] = []
-    for role, annotator in (("words", learned.annotator), ("regions", learned.region_annotator)):
-        if annotator is None:
-            continue
-        for model in topics_of(annotator, evidence.corpus, max_topics=N_TOPICS_SHOWN):
-            limit = N_COMPONENTS_SHOWN if model.kind == "components" else N_TOPICS_SHOWN
-            topics = tuple(
-                ExplainedTopic(
-                    t.number, t.weight, t.words, photos(t.typical), t.opposite_words, photos(t.opposite)
-                )
-                for t in model.topics[:limit]
+    def explained(model: TopicModel, role: str, limit: int) -> ExplainedTopics:
+        topics = tuple(
+            ExplainedTopic(
+                t.number, t.weight, t.words, photos(t.typical), t.opposite_words, photos(t.opposite)
             )
-            # The model for regions may have been learned just like a member of a blend.
-            if topics not in [other.topics for other in found]:
-                found.append(ExplainedTopics(model.model, role, model.kind, model.of, model.n_topics, topics))
-    return tuple(found)
+            for t in model.topics[:limit]
+        )
+        return ExplainedTopics(model.model, role, model.kind, model.of, model.n_topics, topics)
+
+    found = [(model, "words") for model in topics_of(learned.annotator, evidence.corpus)]
+    if learned.region_annotator is not None:
+        of_regions = topics_of(learned.region_annotator, evidence.corpus)
+        # It may have been learned just like a member of a blend.
+        found += [(model, "regions") for model in of_regions if model not in [other for other, _ in found]]
+    shown = N_TOPICS_SHOWN if len(found) <= MANY_MODELS else N_TOPICS_SHOWN // 2
+    return tuple(
+        explained(model, role, shown * 2 // 3 if model.kind == "components" else shown)
+        for model, role in found
+    )
 
 
 def _examples(evidence: Evidence, words: list[int], names: tuple[str, ...]) -> tuple[PhotoExamples, ...]:
