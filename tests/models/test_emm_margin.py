@@ -48,6 +48,17 @@ def test_safeguard_keeps_the_loss_from_rising(corpus, kappa):
     assert_never_falls(-np.array(losses))
 
 
+def test_the_bound_after_the_m_step_needs_no_pass_where_rates_stay(corpus):
+    settings = Settings(label="printed", kappa=1.0, n_sweeps=2, margin=True, learn_prior=False)
+    batches, C, prior = Batches(corpus, class_topics.VIEWS), corpus.n_words, ClassPrior()
+    model = emm.make_model(settings)
+    params = emm.Params(class_topics.init_mu(corpus, 0.5), np.float64(0.5), np.ones(C), np.ones(C))
+    posteriors, stats, bound = em.e_step(model, batches, params, [None] * len(batches))
+    updated = em.m_step(model, params, stats, prior)
+    told = emm_margin._after_m_step(model, batches, params, updated, prior, posteriors, stats, bound)
+    assert told == pytest.approx(em.objective(model, batches, updated, prior, posteriors), rel=1e-12)
+
+
 def test_without_margin_and_label_terms_it_is_maximum_likelihood(corpus):
     """nu2 = kappa = 0: mu, eta and lam are those of EMM_m with the label term switched off."""
     steps, start, batches = first_rounds(corpus, 3, kappa=0.0, nu2=0.0, safeguard=0.0)

@@ -18,8 +18,7 @@ __all__ = ["SCORES", "ClassAnnotator"]
 
 SCORES = ("theta", "zbar", "map")
 _PRECISIONS = {"float64": np.float64, "float32": np.float32}
-# All classes of so many images are screened at once when candidates are chosen (bytes of an N x C array each).
-_SCREEN_BYTES = 1 << 28
+_CHUNK_BYTES = 1 << 28
 _ONE_SHAPE = 4096  # images
 
 
@@ -98,21 +97,31 @@ class ClassAnnotator(EMAnnotator):
         return max(1, sizes.regions // 4)
 
     def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
-        dtype, C = _PRECISIONS[self.precision], corpus.n_words
-        screened = 0 < self.n_candidates < C
-        n_classes = self.n_candidates if screened else C
+        return self._chunks(corpus, views, self._in_play(corpus))
+
+    def _map_images(self, fn: Callable[[Any, Image], Any], corpus: Corpus):
+        # What is told of an image or a region is told of all classes.
+        return em.map_images(fn, self._tables_for_use(), self._chunks(corpus, None, corpus.n_words))
+
+    def _chunks(self, corpus: Corpus, views: tuple[str, ...] | None, n_told: int) -> Batches:
+        """Chunks that hold `n_told` numbers of every region in memory."""
+        dtype = _PRECISIONS[self.precision]
         widest = max(1, int(corpus.n_regions.max(initial=0)))
-        fitting = _SCREEN_BYTES // (widest * C * np.dtype(dtype).itemsize)
+        fitting = _CHUNK_BYTES // (widest * n_told * np.dtype(dtype).itemsize)
         return Batches(
             corpus,
             views or self._model().views,
             dtype=dtype,
-            block_images=em.block_images(n_classes, dtype, self._width),
+            block_images=em.block_images(self._in_play(corpus), dtype, self._width),
             chunk_images=int(np.clip(fitting, 16, 8192)),
             multiple=em.n_devices(),
             # A compilation takes seconds: so few images are padded to one shape in less.
             max_shapes=1 if len(corpus) < _ONE_SHAPE else 4,
         )
+
+    def _in_play(self, corpus: Corpus) -> int:
+        """Classes in play for an image."""
+        return self.n_candidates if 0 < self.n_candidates < corpus.n_words else corpus.n_words
 
     # --- Checks ------------------------------------------------------------------------------------------
 

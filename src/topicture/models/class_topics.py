@@ -12,13 +12,14 @@ Label models: "chord" bounds the Bernoulli's partition function from above by it
 paper's y w zbar without a partition function, to be used with fixed or max-margin weights w.
 """
 
-from functools import partial
+from functools import lru_cache, partial
 from math import log
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import sequential_vmap
 from scipy import sparse
 
 from topicture.corpus import Corpus
@@ -99,11 +100,21 @@ def _candidates(settings: Settings, tables: Tables, image: Image) -> Any:
     C = len(tables.w)
     if not 0 < settings.n_candidates < C:
         return None
-    log_lik = _region_log_lik(tables, image, None)
-    short = log_lik - jnp.max(log_lik, 1, keepdims=True)
-    short = jnp.max(jnp.where(image.region_mask[:, None] > 0, short, -jnp.inf), 0, initial=-jnp.inf)
     own = _labels(tables, image, None)
-    return jnp.sort(jax.lax.top_k(jnp.where(own > 0, jnp.inf, short), settings.n_candidates)[1])
+    return _screen(settings.n_candidates)(tables.log_mu, image.bags, image.region_mask, own)
+
+
+@lru_cache
+def _screen(n_candidates: int) -> Any:
+    # One image after the other: a block of images with all their classes would leave the cache, and even the memory.
+    @sequential_vmap
+    def chosen(log_mu, bags, region_mask, own):
+        log_lik = jax.vmap(partial(tokens_log_density, log_mu))(bags)
+        short = log_lik - jnp.max(log_lik, 1, keepdims=True)
+        short = jnp.max(jnp.where(region_mask[:, None] > 0, short, -jnp.inf), 0, initial=-jnp.inf)
+        return jnp.sort(jax.lax.top_k(jnp.where(own > 0, jnp.inf, short), n_candidates)[1])
+
+    return chosen
 
 
 # --- Learn: one image; em.py maps and sums ---------------------------------------------------------------------
@@ -129,13 +140,12 @@ def statistics(theta: Proportions, tables: Tables, image: Image, q: Posterior) -
     """Expected counts of one image."""
     s, M = jnp.sum(q.phi, 0), jnp.sum(image.region_mask)
     zbar = image.tagged * s / jnp.maximum(M, 1)
-    none = jnp.zeros_like(tables.w)
     q_theta = theta.fit(tables.prior, s, M, q.classes)
     return Stats(
         visual=_visual_counts(tables, image, q),
         theta=theta.stats(tables.prior, q_theta, M, q.classes),
-        zbar=spread(q.classes, zbar, none),
-        zbar_hit=spread(q.classes, zbar * _labels(tables, image, q.classes), none),
+        zbar=_by_class(tables, q.classes, zbar),
+        zbar_hit=_by_class(tables, q.classes, zbar * _labels(tables, image, q.classes)),
     )
 
 
@@ -156,7 +166,8 @@ def class_m_step(
     if settings.learn_eta:
         eta = fit_symmetric_dirichlet(eta, C, U, jnp.sum(dirichlet_expected_log(mu)))
     if settings.label == "chord":
-        hit, miss = stats.zbar_hit + prior.a_w, stats.zbar - stats.zbar_hit + prior.b_w
+        zbar, zbar_hit = jnp.ravel(stats.zbar), jnp.ravel(stats.zbar_hit)
+        hit, miss = zbar_hit + prior.a_w, zbar - zbar_hit + prior.b_w
         w = jnp.clip(jnp.log(hit) - jnp.log(miss), prior.w_min, prior.w_max)
     return mu, eta, w
 
@@ -402,6 +413,13 @@ def _region_log_lik(tables, image, classes):
 
     start = jnp.zeros((image.bags.ids.shape[0], len(classes)), flat.dtype)
     return jax.lax.scan(add_token, start, jax.tree.map(jnp.transpose, image.bags), unroll=4)[0]
+
+
+def _by_class(tables, classes, values):
+    """A statistic of the classes in play, to be summed as (C,), or as (C, 1) where only some are in play."""
+    if classes is None:
+        return values
+    return em.Scatter(classes, values[:, None], size=len(tables.w))
 
 
 def _visual_counts(tables, image, q: Posterior):

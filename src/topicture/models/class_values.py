@@ -74,8 +74,8 @@ class Posterior(NamedTuple):
 class Stats(NamedTuple):
     visual: Any  # (U, C) sum_m x_mu phi_mc
     theta: Any
-    zbar: Any  # (C,) sum of zbar over labelled images
-    zbar_hit: Any  # (C,) sum of y zbar over labelled images
+    zbar: Any  # (C,), or (C, 1) with candidates: sum of zbar over labelled images
+    zbar_hit: Any  # the same of y zbar
 
 
 def take(values: Any, classes: Any) -> Any:

@@ -41,7 +41,7 @@ class GammaTheta(NamedTuple):
     """q(theta): Gamma(shape g, scale r) for the classes in play; for the others g = 1, r = zeta / (lam zeta + M)."""
 
     g: Any  # (L,)
-    r: Any  # (L,)
+    r: Any  # (L,), or one for all where rates are equal
     zeta: Any
 
 
@@ -74,7 +74,7 @@ def fit_theta(norm: str, lam: Any, s: Any, M: Any, classes: Any) -> GammaTheta:
         return GammaTheta(g, 1 / take(lam, classes), jnp.ones((), s.dtype))
     if norm == "equal":
         zeta = len(lam) / lam[0]
-        return GammaTheta(g, take(_prior_scale(lam, zeta, M), classes), zeta)
+        return GammaTheta(g, _prior_scale(lam[0], zeta, M), zeta)
     r, zeta = jensen_scale(spread(classes, g, jnp.ones_like(lam)), lam, M)
     return GammaTheta(g, take(r, classes), zeta)
 
@@ -90,7 +90,11 @@ def theta_bound(norm: str, lam: Any, theta: GammaTheta, M: Any, classes: Any) ->
     if norm == "dropped":
         return total  # classes out of play have q = prior
     mass = jnp.sum(theta.g * theta.r)
-    if classes is not None:
+    if norm == "equal":
+        n_others = len(lam) - len(theta.g)  # with shape g = 1
+        total += n_others * (jnp.log(lam[0] * theta.r) + 1 - lam[0] * theta.r)
+        mass += n_others * theta.r
+    elif classes is not None:
         r = _prior_scale(lam, theta.zeta, M)
         minus_kl = jnp.log(lam * r) + 1 - lam * r  # with shape g = 1
         total += jnp.sum(minus_kl) - jnp.sum(minus_kl[classes])
@@ -99,6 +103,8 @@ def theta_bound(norm: str, lam: Any, theta: GammaTheta, M: Any, classes: Any) ->
 
 
 def theta_stats(norm: str, lam: Any, theta: GammaTheta, M: Any, classes: Any) -> ThetaStats:
+    if norm == "equal":  # rates that are learned do not stay equal, so nobody asks for the mean
+        return ThetaStats(jnp.ones((), lam.dtype), jnp.zeros((), lam.dtype))
     rest = 1 / lam if norm == "dropped" else _prior_scale(lam, theta.zeta, M)
     return ThetaStats(jnp.ones((), lam.dtype), spread(classes, theta.g * theta.r, rest))
 
@@ -116,7 +122,7 @@ def map_step(norm: str, lam: Any, theta: Any, counts: Any, M: Any) -> Any:
 
 
 def _prior_scale(lam, zeta, M):
-    """r of a class without regions, (C,)."""
+    """r of classes without regions, shaped as lam."""
     return zeta / (lam * zeta + M)
 
 

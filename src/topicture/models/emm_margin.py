@@ -74,7 +74,7 @@ def rounds(
         slack = nu2 * margin.hinge(problem, w) + nu1 / 2 * float(w @ w)
         updated = em.m_step(model, params, stats, prior)
         elbo_m = _after_m_step(model, batches, params, updated, prior, posteriors, stats, bound)
-        b = kappa * np.asarray(stats.zbar_hit)  # the label term of the bound is b.w
+        b = kappa * np.ravel(stats.zbar_hit)  # the label term of the bound is b.w
         solution = margin.solve(problem, b, nu1, nu2, start=w, warm=touching, tol=qp_tol)
         touching = solution.touching
         params = Params(updated.mu, updated.eta, updated.lam, solution.w)

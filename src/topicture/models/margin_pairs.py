@@ -16,7 +16,7 @@ import numpy as np
 __all__ = ["MarginProblem", "Oracle", "violated_pairs"]
 
 FEW = 16  # relevant classes of an image up to which comparing beats sorting
-_BLOCK = 16_384  # scores of a block of images: they should stay in the cache
+_BLOCK = 32_768  # scores of a block of images: they should stay in the cache
 
 
 class MarginProblem(NamedTuple):
@@ -144,22 +144,24 @@ class Oracle:
         delta = u sum_t tau_t pairs_t, with the violated pairs of every class at w_t, negative for irrelevant classes.
         """
         total = np.zeros(self.problem.zbar.shape)
-        for tau, w in planes:
-            if self.by_sorting:
+        if self.by_sorting:
+            for tau, w in planes:
                 total += tau * violated_pairs(self.problem, w)
-            else:
+        else:
+            for tau, w in planes:
                 self._add_pairs(total, tau, w)
+            total[self._order] = total.copy()
         return self.problem.unit * self._signed(total)
 
     def _add_pairs(self, total: np.ndarray, tau: float, w: np.ndarray) -> None:
-        """Add tau times the violated pairs of every class to `total`, (n, L)."""
+        """Add tau times the violated pairs of every class to `total`, (n, L), images in the order of the blocks."""
         own = self._own(w)
         of_own = np.zeros(own.shape)
         for block in self._blocks():
-            total[self._order[block]] += tau * self._count(block, w, own, of_own)
+            total[block] += tau * self._count(block, w, own, of_own)
         of_own += self._n_unlisted * (own < 0)
         rows, columns, place = self._own_places
-        total[self._order[rows], columns] += tau * of_own[rows, place]
+        total[rows, columns] += tau * of_own[rows, place]
 
     def switches(self, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where on the line from begin (0) to end (1) pairs begin or cease to be violated, and by how much H bends.
