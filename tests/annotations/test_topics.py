@@ -150,9 +150,26 @@ def test_members_share_a_blend():
     _, corpus = planted(wrong=0.3)
     auto = Auto(["knn", "naive-bayes"]).fit(corpus)
     members = members_of(auto)
-    assert sum(member.share for member in members) == pytest.approx(1)
-    assert [member.annotator for member in members] == auto.members_
+    shares = [member.share for member in members]
+    assert sum(shares) == pytest.approx(1)
+    assert shares == sorted(shares, reverse=True)
+    for member in members:
+        weight = auto.blend_.weights[auto.members_.index(member.annotator)]
+        assert member.share == pytest.approx(weight / auto.blend_.weights.sum())
     assert {member.title for member in members} <= {"knn on visual_words", "naive-bayes"}
+
+
+def test_members_without_a_say_are_left_out():
+    _, corpus = planted(wrong=0.3)
+    auto = Auto(["naive-bayes"]).fit(corpus)
+    auto.members_ = [
+        make_annotator("naive-bayes").fit(corpus),
+        make_annotator("knn", view="visual_words").fit(corpus),
+    ]
+    auto.blend_ = auto.blend_._replace(backgrounds=np.zeros(2), weights=np.array([1e-6, 0.7]))
+    assert [member.title for member in members_of(auto)] == ["knn on visual_words"]
+    auto.blend_ = auto.blend_._replace(weights=np.zeros(2))
+    assert members_of(auto) == []
 
 
 def test_a_sample_stands_for_a_large_collection(monkeypatch):

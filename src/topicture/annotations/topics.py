@@ -25,6 +25,7 @@ __all__ = ["Member", "Topic", "TopicModel", "Typical", "members_of", "topics_of"
 
 Floats = NDArray[np.float64]
 
+LEAST_SHARE = 0.005  # of the weights of a blend
 MAX_IMAGES = 5000  # of a larger collection a sample stands for all
 # Posteriors that agree to so many decimals are alike; the image nearer to the topic's middle is then the more typical.
 ALIKE = 2
@@ -68,16 +69,20 @@ class Member(NamedTuple):
 
 
 def members_of(annotator: Annotator) -> list[Member]:
-    """The annotators that do the work: the members of a blend, what a map was made on top of, or the annotator."""
+    """The annotators that do the work: the members of a blend, what a map was made on top of, or the annotator.
+
+    The weightiest first; members of a blend that have next to nothing to say are left out.
+    """
     if isinstance(annotator, IWE):
         return members_of(annotator.base_)
     if not isinstance(annotator, Auto):
         return [Member(annotator.name, annotator, None)]
-    total = float(annotator.blend_.weights.sum()) or 1.0
+    shares = annotator.blend_.weights / (annotator.blend_.weights.sum() or 1.0)
     return [
-        Member(_with_view(inner.annotator), inner.annotator, float(weight / total))
-        for member, weight in zip(annotator.members_, annotator.blend_.weights.tolist(), strict=True)
-        for inner in members_of(member)
+        Member(_with_view(inner.annotator), inner.annotator, float(shares[m]))
+        for m in rank(shares).tolist()
+        if shares[m] >= LEAST_SHARE
+        for inner in members_of(annotator.members_[m])
     ]
 
 

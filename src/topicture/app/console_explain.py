@@ -39,9 +39,10 @@ def print_explanation(explanation: Explanation, page: str) -> None:
 
 
 def _topics(model: ExplainedTopics) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     axes = model.kind == "components"
-    table.add_column(f"{'axis' if axes else 'topic'} of {model.model}", justify="right")
+    title = f"{'Axes' if axes else 'Topics'} of {model.model}"
+    table = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("axis" if axes else "topic", justify="right")
     table.add_column("one end" if axes else "share", overflow="fold")
     table.add_column("other end" if axes else "words", overflow="fold")
     for topic in model.topics[:SHOWN_TOPICS]:
