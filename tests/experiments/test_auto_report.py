@@ -85,6 +85,7 @@ def test_the_page_says_what_is_missed(tmp_path):
         return {
             "subset": subset,
             "protocol": protocol,
+            "versions": {"numpy": f"2.{subset}"},
             "seconds": 5.0,
             "table": [{"member": "knn", "perplexity": 50.0, "weight": 0.5}],
             "measures": {"auto": good, "word frequency": worse},
@@ -92,11 +93,11 @@ def test_the_page_says_what_is_missed(tmp_path):
 
     evidence = {
         "date": "2026-01-01",
-        "versions": {"numpy": "1"},
         "seed": 0,
         "found": {str(s): run("usual split", s, accuracy) for s, accuracy in ((1, 0.30), (2, 0.32))},
     }
     page = write_page(evidence, tmp_path).read_text()
+    assert "with numpy 2.1 and 2.2, seed 0" in page
     assert "0.310 ± 0.010" in page
     assert "accuracy missed (0.310, goal 0.32)" in page
     assert "complete length met (40.0, goal 41)" in page

@@ -54,8 +54,7 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
         "# `auto` beside its competitors",
         "",
         f"Written by `python -m topicture.experiments.auto_report`; measured on {evidence['date']} with "
-        + ", ".join(f"{name} {number}" for name, number in evidence["versions"].items())
-        + f", seed {evidence['seed']}. Corel subsets: means ± standard errors over subsets.",
+        f"{_versions(evidence)}, seed {evidence['seed']}. Corel subsets: means ± standard errors over subsets.",
         "",
         "**Rule.** Settings of every annotator, and the share of word frequencies in its answers, are chosen by the "
         "likelihood of the captions of three hidden folds of the tagged images; `auto` learns the weights of its "
@@ -73,6 +72,15 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
     path = out / "auto.md"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def _versions(evidence: dict[str, Any]) -> str:
+    """Of everything that was measured; parts may have been measured on different machines."""
+    used: dict[str, set[str]] = {}
+    for run in evidence["found"].values():
+        for name, number in run["versions"].items():
+            used.setdefault(name, set()).add(number)
+    return ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in used.items())
 
 
 # --- Corel subsets ------------------------------------------------------------------------------------------------

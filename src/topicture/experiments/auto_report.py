@@ -16,7 +16,7 @@ from typing import Any
 
 from topicture.errors import TopictureError
 from topicture.experiments.auto_page import write_page
-from topicture.experiments.auto_work import PARTS, SEED, Task, from_pixels, subset_run, versions
+from topicture.experiments.auto_work import PARTS, SEED, Task, from_pixels, subset_run
 from topicture.experiments.running import Evidence, Options, Tell, command, spread
 
 __all__ = ["main", "run", "tasks"]
@@ -44,7 +44,6 @@ def run(options: Options, tell: Tell) -> None:
     empty = {
         "plan": [task.key for task in wanted],
         "date": date.today().isoformat(),
-        "versions": versions(),
         "seed": SEED,
         "found": {},
     }

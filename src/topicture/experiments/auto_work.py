@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+import topicture
 from topicture.annotations.metrics import per_word, summary
 from topicture.annotations.protocols import PROTOCOLS, Part, with_training_words
 from topicture.corpus import Corpus
@@ -85,6 +86,7 @@ def subset_run(subset: int, protocol: str, data: str | None) -> dict[str, Any]:
     return {
         "subset": subset,
         "protocol": protocol,
+        "versions": versions(),
         "tagged": int(part.tagged.tagged.sum()),
         "hidden": len(questions),
         "seconds": seconds,
@@ -114,6 +116,7 @@ def from_pixels(data: str | None, cache: str | None, workers: int = 2) -> dict[s
         rows[name] = {"plain": plain, "even": even, **summary(p, truth).as_dict()}
     return {
         "protocol": "pixels",
+        "versions": versions(),
         "features": " and ".join(PIXELS),
         "columns": columns_of(part.train, "descriptor"),
         "seconds": seconds,
@@ -148,7 +151,8 @@ def versions() -> dict[str, str]:
     """Of what the figures depend on."""
     return {
         "python": platform.python_version(),
-        **{name: version(name) for name in ("topicture", "numpy", "scipy", "jax")},
+        "topicture": topicture.__version__,
+        **{name: version(name) for name in ("numpy", "scipy", "jax")},
     }
 
 

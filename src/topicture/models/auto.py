@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
@@ -34,6 +35,7 @@ _VIEWS = ("descriptor", "visual_words", "region_words", "regions")
 # can be had. The choice among members does not get better by more, only slower.
 _MOST_TRIED = 8000
 _MOST_TAGGED = 6000
+_SMALL = 2000
 
 
 @dataclass
@@ -101,6 +103,11 @@ class Auto(Annotator):
             annotator_class(model)
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        # Products of few rows are faster on one thread; of many, most members spread their work themselves.
+        with threadpool_limits(1 if len(corpus) < _SMALL else None, "blas"):
+            self._try_and_learn(corpus, callback)
+
+    def _try_and_learn(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         deadline = perf_counter() + self.budget_seconds
         if int(corpus.tagged.sum()) < 2:
             few = "one sample" if corpus.tagged.any() else "no image"

@@ -53,9 +53,13 @@ def best_background(p: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array) 
 
 
 def fit_blend(
-    members: Sequence[np.ndarray], backgrounds: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array
+    members: Sequence[np.ndarray],
+    backgrounds: np.ndarray,
+    p_w: np.ndarray,
+    captions: sparse.csr_array,
+    start: Blend | None = None,
 ) -> Blend:
-    """Weights under which the captions (n, V) are most probable, for given backgrounds."""
+    """Weights under which the captions (n, V) are most probable, for given backgrounds; `start` is a guess."""
     M = len(members)
     log_p = np.stack(
         [_log_mixed(p, p_w, b) for p, b in zip(members, backgrounds, strict=True)]
@@ -70,9 +74,11 @@ def fit_blend(
         expected = np.tensordot(log_p, lengths * np.exp(log_q), 2).astype(np.float64)
         return -float(np.vdot(y, log_q)) / total, (expected - of_captions) / total
 
-    start = np.append(np.full(M, 1 / M), 0.0)
+    first = (
+        np.append(np.full(M, 1 / M), 0.0) if start is None else np.append(start.weights, start.prior_weight)
+    )
     bounds = [(0.0, None)] * M + [(None, None)]
-    c = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-7}).x
+    c = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-7}).x
     return Blend(np.asarray(backgrounds, np.float64), c[:-1], float(c[-1]))
 
 
@@ -84,9 +90,12 @@ def pruned(
     blend = fit_blend(members, backgrounds, p_w, captions)
     nats = nats_by_word(blend(members, p_w), captions)
     while len(kept) > 1:
-        fewer = np.delete(kept, int(np.argmin(blend.weights))).tolist()
+        least = int(np.argmin(blend.weights))
+        fewer = np.delete(kept, least).tolist()
         parts = [members[m] for m in fewer]
-        smaller = fit_blend(parts, backgrounds[fewer], p_w, captions)
+        # From where it was: weights found from afresh are a little off, which must not count against the smaller blend.
+        others = Blend(backgrounds[fewer], np.delete(blend.weights, least), blend.prior_weight)
+        smaller = fit_blend(parts, backgrounds[fewer], p_w, captions, others)
         cost = nats_by_word(smaller(parts, p_w), captions)
         if cost - nats > _LEAST_GAIN:
             break

@@ -26,7 +26,7 @@ from scipy.special import expit, softmax
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.columns import Inputs, inputs_of
-from topicture.models.descent import Adam, batches, without_some
+from topicture.models.descent import Adam, batches, in_order, without_some
 from topicture.models.neighbours import blocks
 from topicture.models.one_view import OneView, Tell, captions_from, captions_state
 
@@ -325,7 +325,7 @@ class Matching(OneView):
         self, memory: Memory, n_updates: int, rng: np.random.Generator, after_step: Callable[[], None]
     ) -> list[Space]:
         plan = Plan(self.n_dimensions, (self.drop, self.drop_matched), n_updates)
-        return [train(memory, self.p_w_, plan, own, after_step) for own in rng.spawn(self.n_spaces)]
+        return in_order(lambda own: train(memory, self.p_w_, plan, own, after_step), rng.spawn(self.n_spaces))
 
     def _answers(self, rows: Any) -> np.ndarray:
         return softmax(log_answers(self.places_, rows, self.shares_, self.log_lengths_, self.p_w_), axis=1)

@@ -24,7 +24,7 @@ from scipy.special import softmax
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.columns import Inputs, inputs_of
-from topicture.models.descent import Adam, batches, kept, without_some
+from topicture.models.descent import Adam, batches, in_order, kept, without_some
 from topicture.models.neighbours import blocks
 from topicture.models.one_view import OneView, Tell
 
@@ -207,7 +207,9 @@ class Network(OneView):
         rng: np.random.Generator,
         after_step: Callable[[], None],
     ) -> list[Net]:
-        return [train(rows, targets, self.p_w_, plan, own, after_step) for own in rng.spawn(self.n_networks)]
+        return in_order(
+            lambda own: train(rows, targets, self.p_w_, plan, own, after_step), rng.spawn(self.n_networks)
+        )
 
     def _scores(self, corpus: Corpus) -> np.ndarray:
         return softmax(log_answers(self.nets_, self.inputs_(getattr(corpus, self.view))), axis=1)
