@@ -127,6 +127,15 @@ def test_results_as_text_and_as_json(root, topicture, arguments):
     json.loads(out)
 
 
+def test_learn_tells_what_was_tried_and_how_long_it_may_take(root, topicture):
+    code, out, _ = topicture("learn", "--budget", "0.2", "--no-regions", "--workers", "0")
+    assert code == 0
+    lines = out.splitlines()
+    assert any(line.split()[:3] == ["knn", "on", "descriptor"] for line in lines)
+    assert "auto may take 0.2 minutes to try and to learn (--budget)." in lines
+    assert any(line.startswith("Learned auto from") for line in lines)
+
+
 def test_learn_as_json(root, topicture):
     code, out, error = topicture("learn", "--model", "lsa", "--no-regions", "--workers", "0", "--json")
     assert (code, error) == (0, "")

@@ -118,7 +118,7 @@ def _print_members(report: "LearnReport") -> None:
             style="bold" if trial is learned else "",
         )
     Console().print(table)
-    print(f"{report.choice}.")
+    print(f"{report.choice[:1].upper()}{report.choice[1:]}.")
     print(f"auto may take {report.budget_seconds / 60:g} minutes to try and to learn (--budget).")
     for member in members:
         if math.isnan(member.mean):
