@@ -14,6 +14,7 @@ from rich.text import Text
 from topicture.collection.words import printable
 
 if TYPE_CHECKING:
+    from topicture.annotations.auto_choice import Trial
     from topicture.app.learning import LearnReport
     from topicture.app.reviewing import BulkReport, Question
     from topicture.app.scanning import ScanReport
@@ -103,13 +104,13 @@ def print_learned(report: "LearnReport") -> None:
 
 
 def _print_members(report: "LearnReport") -> None:
-    """What was tried on hidden tags, the best first, and what was made of it."""
+    """What was tried on hidden tags, that which is used first, and what was made of it."""
     titles = ("mean average precision", "accuracy", "weight")
     table = _table("model", *titles, right=titles)
     learned, *members = report.trials
     tried = [member for member in members if not math.isnan(member.mean)]
-    for trial in (learned, *sorted(tried, key=lambda member: -member.mean)):
-        weight = getattr(trial, "weight", 0.0)
+    for trial in (learned, *sorted(tried, key=lambda member: _weight(member) == 0)):
+        weight = _weight(trial)
         table.add_row(
             trial.model,
             f"{trial.mean:.3f} ± {trial.standard_error:.3f}",
@@ -123,6 +124,11 @@ def _print_members(report: "LearnReport") -> None:
     for member in members:
         if math.isnan(member.mean):
             print(f"{member.model}: {getattr(member, 'note', '')}")
+
+
+def _weight(trial: "Trial") -> float:
+    """In a blend; 0 for what has none."""
+    return getattr(trial, "weight", 0.0)
 
 
 def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
