@@ -94,14 +94,17 @@ def test_the_page_says_what_is_missed(tmp_path):
     evidence = {
         "date": "2026-01-01",
         "seed": 0,
-        "found": {str(s): run("usual split", s, accuracy) for s, accuracy in ((1, 0.30), (2, 0.32))},
+        "found": {
+            str(s): run("usual split", s, accuracy) for s, accuracy in ((1, 0.29), (2, 0.32), (3, 0.32))
+        },
     }
     page = write_page(evidence, tmp_path).read_text()
-    assert "with numpy 2.1 and 2.2, seed 0" in page
+    assert "with numpy 2.1 and 2.2 and 2.3, seed 0" in page
     assert "0.310 ± 0.010" in page
     assert "accuracy missed (0.310, goal 0.32)" in page
     assert "complete length met (40.0, goal 41)" in page
-    assert "accuracy in 2 of 2" in page
+    assert "accuracy in 3 of 3" in page
+    assert "on the others alone: accuracy 0.320, complete length 40.0" in page
     assert "25% tagged," not in page
 
 
