@@ -18,7 +18,10 @@ __all__ = ["SCORES", "ClassAnnotator"]
 
 SCORES = ("theta", "zbar", "map")
 _PRECISIONS = {"float64": np.float64, "float32": np.float32}
-_CHUNK_BYTES = 1 << 28
+# Posteriors of a chunk. Arrays of more than 32 MB are new pages from the system every time, which takes as long as what
+# is computed for them.
+_FIT_BYTES = 1 << 24
+_USE_BYTES = 1 << 28
 _ONE_SHAPE = 4096  # images
 
 
@@ -97,17 +100,19 @@ class ClassAnnotator(EMAnnotator):
         return max(1, sizes.regions // 4)
 
     def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
-        return self._chunks(corpus, views, self._in_play(corpus))
+        return self._chunks(corpus, views, self._in_play(corpus), _FIT_BYTES)
 
     def _map_images(self, fn: Callable[[Any, Image], Any], corpus: Corpus):
         # What is told of an image or a region is told of all classes.
-        return em.map_images(fn, self._tables_for_use(), self._chunks(corpus, None, corpus.n_words))
+        return em.map_images(
+            fn, self._tables_for_use(), self._chunks(corpus, None, corpus.n_words, _USE_BYTES)
+        )
 
-    def _chunks(self, corpus: Corpus, views: tuple[str, ...] | None, n_told: int) -> Batches:
-        """Chunks that hold `n_told` numbers of every region in memory."""
+    def _chunks(self, corpus: Corpus, views: tuple[str, ...] | None, n_told: int, at_most: int) -> Batches:
+        """Chunks whose `n_told` numbers of every region take about `at_most` bytes."""
         dtype = _PRECISIONS[self.precision]
         widest = max(1, int(corpus.n_regions.max(initial=0)))
-        fitting = _CHUNK_BYTES // (widest * n_told * np.dtype(dtype).itemsize)
+        fitting = at_most // (widest * n_told * np.dtype(dtype).itemsize)
         return Batches(
             corpus,
             views or self._model().views,

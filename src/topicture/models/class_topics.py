@@ -13,8 +13,7 @@ paper's y w zbar without a partition function, to be used with fixed or max-marg
 """
 
 from functools import lru_cache, partial
-from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +23,15 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
-from topicture.models import em
+from topicture.models.class_safeguard import safeguarded
+from topicture.models.class_terms import (
+    bound_of,
+    label_coef,
+    labels,
+    per_class,
+    region_log_lik,
+    visual_counts,
+)
 from topicture.models.class_values import (
     ClassPrior,
     Posterior,
@@ -39,9 +46,7 @@ from topicture.models.expfam import (
     dirichlet_expected_log,
     dirichlet_kl,
     fit_symmetric_dirichlet,
-    label_chord,
     softmax,
-    xlogx,
 )
 from topicture.models.tokens import tokens_log_density
 
@@ -62,7 +67,6 @@ __all__ = [
 
 VIEWS = ("captions", "region_words")
 _MAP_SWEEPS = 200
-_STEPS = (*(2.0**-k for k in range(11)), 0.0)  # of the safeguard
 _MAP_ZERO = 1e-8  # share of theta below which the MAP iteration, which only approaches zero, is at zero
 
 # --- Start -----------------------------------------------------------------------------------------------------
@@ -85,7 +89,7 @@ def init_mu(corpus: Corpus, eta: float) -> np.ndarray:
 def init_posterior(settings: Settings, tables: Tables, image: Image) -> Posterior:
     """phi uniform over the image's own labels, over all classes in play without labels (3.16)."""
     classes = _candidates(settings, tables, image)
-    y = _labels(tables, image, classes)
+    y = labels(tables, image, classes)
     n_labels = jnp.sum(y)
     start = jnp.where(n_labels > 0, y / jnp.maximum(n_labels, 1), 1 / len(y))
     delta = jnp.zeros_like(y) if settings.margin else None
@@ -100,7 +104,7 @@ def _candidates(settings: Settings, tables: Tables, image: Image) -> Any:
     C = len(tables.w)
     if not 0 < settings.n_candidates < C:
         return None
-    own = _labels(tables, image, None)
+    own = labels(tables, image, None)
     return _screen(settings.n_candidates)(tables.log_mu, image.bags, image.region_mask, own)
 
 
@@ -129,10 +133,10 @@ def e_step(
     theta: Proportions, settings: Settings, tables: Tables, image: Image, q: Posterior
 ) -> tuple[Posterior, Stats]:
     """Sweeps: q(theta) from phi, then phi from q(theta) (3.16, 3.17)."""
-    log_lik = _region_log_lik(tables, image, q.classes)
+    log_lik = region_log_lik(tables, image, q.classes)
     new = _sweeps(theta, settings, settings.n_sweeps, tables, image, log_lik, q)
     if settings.safeguard:
-        new = _safeguarded(theta, settings, tables, image, log_lik, q, new)
+        new = safeguarded(theta, settings, tables, image, log_lik, q, new)
     return new, statistics(theta, tables, image, new)
 
 
@@ -142,10 +146,10 @@ def statistics(theta: Proportions, tables: Tables, image: Image, q: Posterior) -
     zbar = image.tagged * s / jnp.maximum(M, 1)
     q_theta = theta.fit(tables.prior, s, M, q.classes)
     return Stats(
-        visual=_visual_counts(tables, image, q),
+        visual=visual_counts(tables, image, q),
         theta=theta.stats(tables.prior, q_theta, M, q.classes),
-        zbar=_by_class(tables, q.classes, zbar),
-        zbar_hit=_by_class(tables, q.classes, zbar * _labels(tables, image, q.classes)),
+        zbar=per_class(tables, q.classes, zbar),
+        zbar_hit=per_class(tables, q.classes, zbar * labels(tables, image, q.classes)),
     )
 
 
@@ -154,7 +158,7 @@ def elbo(theta: Proportions, settings: Settings, tables: Tables, image: Image, q
 
     Taken at the best q(theta) for phi, so it is the maximum of the bound over q(theta).
     """
-    return _elbo(theta, settings, tables, image, _region_log_lik(tables, image, q.classes), q)
+    return bound_of(theta, settings, tables, image, region_log_lik(tables, image, q.classes), q)
 
 
 def class_m_step(
@@ -186,7 +190,7 @@ def class_log_prior(mu: Any, eta: Any, w: Any, prior: ClassPrior, settings: Sett
 def infer(theta: Proportions, settings: Settings, n_sweeps: int, tables: Tables, image: Image) -> Posterior:
     """The posterior of a new image from a cold start; label terms take part if it has a caption."""
     q = init_posterior(settings, tables, image)
-    return _sweeps(theta, settings, n_sweeps, tables, image, _region_log_lik(tables, image, q.classes), q)
+    return _sweeps(theta, settings, n_sweeps, tables, image, region_log_lik(tables, image, q.classes), q)
 
 
 def proportions(theta: Proportions, score: str, tables: Tables, image: Image, q: Posterior) -> Any:
@@ -214,7 +218,7 @@ def region_words(tables: Tables, q: Posterior) -> Any:
 
 def _map_theta(theta: Proportions, tables: Tables, image: Image, classes: Any) -> Any:
     """The mode of theta with every z summed out, (L,), by EM on the mixture weights; zeros are exact."""
-    p = jax.nn.softmax(_region_log_lik(tables, image, classes), 1)  # only ratios between classes matter
+    p = jax.nn.softmax(region_log_lik(tables, image, classes), 1)  # only ratios between classes matter
     mask, prior = image.region_mask[:, None], take(tables.prior, classes)
 
     def step(_, value):
@@ -233,7 +237,7 @@ def _map_theta(theta: Proportions, tables: Tables, image: Image, classes: Any) -
 def _sweeps(theta, settings, n_sweeps, tables, image, log_lik, q: Posterior) -> Posterior:
     """phi_mc = softmax_c(l_mc + E ln theta_c + coef_c / M), n_sweeps times."""
     M = jnp.sum(image.region_mask)
-    coef = _label_coef(settings, tables, image, q.classes)
+    coef = label_coef(settings, tables, image, q.classes)
     if q.delta is not None:
         coef += take(tables.w, q.classes) * q.delta
     fixed = log_lik + (coef / jnp.maximum(M, 1))[None, :]
@@ -279,152 +283,3 @@ def _by_products(image, fixed):
         return p * per_region[:, None] * t[None, :]
 
     return counts, responsibilities
-
-
-def _safeguarded(theta, settings, tables, image, log_lik, old: Posterior, new: Posterior) -> Posterior:
-    """phi_old + t (phi_new - phi_old), the largest t in 1, 1/2 .. 2^-10, 0 that does not raise the image's loss (4).
-
-    The loss is only computed where bounds from the ends of the line do not decide: a refusal is the rule where the
-    price of slack is high, and then most steps are far too long.
-    """
-    M, dtype = jnp.sum(image.region_mask), log_lik.dtype
-    ends = jax.vmap(lambda phi: _terms(theta, settings, tables, image, log_lik, old._replace(phi=phi)))(
-        jnp.stack([old.phi, new.phi])
-    )
-    ts = jnp.asarray(_STEPS, dtype)
-
-    def at(t):
-        return old._replace(phi=(1 - t) * old.phi + t * new.phi)
-
-    def hinge(s):
-        return settings.safeguard * _mean_hinge(tables, image, s, old.classes)
-
-    def loss(t):
-        terms = _terms(theta, settings, tables, image, log_lik, at(t))
-        return hinge(terms.s) - terms.theta - terms.rest
-
-    def on_chord(ends):
-        return (1 - ts) * ends[0] + ts * ends[1]
-
-    hinges = jax.vmap(lambda t: hinge((1 - t) * ends.s[0] + t * ends.s[1]))(ts)
-    limit = hinges[-1] - ends.theta[0] - ends.rest[0]
-    # Entropy lies above its chord by no more than that of the mixing. The best bound over q(theta) is convex in s with
-    # slope E ln theta: it lies below its chord and above its tangents.
-    straight = hinges - on_chord(ends.rest)
-    mixing = -M * (xlogx(ts) + xlogx(1 - ts))
-    rise = ends.e @ (ends.s[1] - ends.s[0])
-    tangent = jnp.maximum(ends.theta[0] + ts * rise[0], ends.theta[1] - (1 - ts) * rise[1])
-    rounding = 100 * jnp.finfo(dtype).eps * (1 + jnp.abs(limit))
-    refused = straight - on_chord(ends.theta) - mixing > limit + rounding
-    accepted = (straight - tangent <= limit - rounding) | (ts == 0)
-
-    def next_open(k):
-        """The first step from k on that is not surely refused; the last one, 0, never is."""
-        return jnp.argmax(~refused & (jnp.arange(len(ts)) >= k) | (ts == 0))
-
-    def unfinished(state):
-        return ~state[1]
-
-    def try_step(state):
-        k, _ = state
-        fits = loss(ts[k]) <= limit
-        k = jnp.where(fits, k, next_open(k + 1))
-        return k, fits | accepted[k]
-
-    k = next_open(0)
-    return at(ts[jax.lax.while_loop(unfinished, try_step, (k, accepted[k]))[0]])
-
-
-# --- Terms ------------------------------------------------------------------------------------------------------
-
-
-class _Terms(NamedTuple):
-    """The bound of one image in parts, at the best q(theta) for s = sum_m phi_m."""
-
-    s: Any  # (L,)
-    e: Any  # (L,) E ln theta
-    theta: Any  # theta's terms and s.e: the maximum over q(theta)
-    rest: Any  # likelihood, entropy of phi, labels
-
-
-def _terms(theta, settings, tables, image, log_lik, q: Posterior) -> _Terms:
-    s, M = jnp.sum(q.phi, 0), jnp.sum(image.region_mask)
-    q_theta = theta.fit(tables.prior, s, M, q.classes)
-    e = theta.expected_log(tables.prior, q_theta, q.classes)
-    label = jnp.sum(_label_coef(settings, tables, image, q.classes) * s) / jnp.maximum(M, 1)
-    if settings.label == "chord":
-        label -= jnp.where((image.tagged > 0) & (M > 0), len(tables.w) * log(2), 0)
-    rest = jnp.sum(q.phi * log_lik - xlogx(q.phi)) + label
-    return _Terms(s, e, theta.bound(tables.prior, q_theta, M, q.classes) + jnp.sum(s * e), rest)
-
-
-def _elbo(theta, settings, tables, image, log_lik, q: Posterior):
-    terms = _terms(theta, settings, tables, image, log_lik, q)
-    return terms.theta + terms.rest
-
-
-def _label_coef(settings, tables, image, classes):
-    """coef_c of the label term coef.zbar, (L,): the chord's slope, or kappa y w; 0 without labels."""
-    y, w = _labels(tables, image, classes), take(tables.w, classes)
-    coef = label_chord(y, w) if settings.label == "chord" else settings.kappa * y * w
-    return image.tagged * coef
-
-
-def _mean_hinge(tables, image, s, classes):
-    """Mean over i in Y, j not in Y of [1 - (w_i zbar_i - w_j zbar_j)]_+; 0 without labels, regions or such pairs."""
-    M = jnp.sum(image.region_mask)
-    score = take(tables.w, classes) * s / jnp.maximum(M, 1)
-    relevant = _labels(tables, image, classes) > 0
-    n_unlisted = len(tables.w) - len(score)  # irrelevant classes outside the candidates: their score is 0
-    own = score[image.words.ids] if classes is None else _at_ids(classes, score, image.words.ids)
-    slack = jnp.sum(jnp.where(relevant, 0, jax.nn.relu(1 - own[:, None] + score[None, :])), 1)
-    slack += n_unlisted * jax.nn.relu(1 - own)
-    total = jnp.sum(jnp.where(image.words.counts > 0, slack, 0))
-    n_pairs = jnp.sum(relevant) * (len(tables.w) - jnp.sum(relevant))
-    counts = (image.tagged > 0) & (M > 0) & (n_pairs > 0)
-    return jnp.where(counts, total / jnp.maximum(n_pairs, 1), 0)
-
-
-def _at_ids(classes, values, ids):
-    """Of values (L,) of the classes in play those of the given ones, 0 where they are not in play."""
-    return jnp.sum(jnp.where(classes[None, :] == ids[:, None], values[None, :], 0), 1)
-
-
-def _labels(tables, image, classes):
-    """y, (L,): 1 for the classes in the caption."""
-    ids = jnp.arange(len(tables.w)) if classes is None else classes
-
-    def add_label(y, token):
-        word, count = token
-        return jnp.where((ids == word) & (count > 0), 1, y), None
-
-    return jax.lax.scan(add_label, jnp.zeros(len(ids), tables.w.dtype), image.words, unroll=8)[0]
-
-
-def _region_log_lik(tables, image, classes):
-    """l_mc = sum_u x_mu Elog(mu_c)_u, (N, L)."""
-    if classes is None:
-        return jax.vmap(partial(tokens_log_density, tables.log_mu))(image.bags)
-    flat, C = tables.log_mu.reshape(-1), tables.log_mu.shape[1]
-
-    def add_token(total, token):  # one visual word of every region: ids and counts (N,)
-        ids, counts = token
-        return total + counts[:, None] * flat[ids[:, None] * C + classes[None, :]], None
-
-    start = jnp.zeros((image.bags.ids.shape[0], len(classes)), flat.dtype)
-    return jax.lax.scan(add_token, start, jax.tree.map(jnp.transpose, image.bags), unroll=4)[0]
-
-
-def _by_class(tables, classes, values):
-    """A statistic of the classes in play, to be summed as (C,), or as (C, 1) where only some are in play."""
-    if classes is None:
-        return values
-    return em.Scatter(classes, values[:, None], size=len(tables.w))
-
-
-def _visual_counts(tables, image, q: Posterior):
-    size, C = tables.log_mu.shape
-    if q.classes is None:
-        return em.Outer(image.bags.ids, image.bags.counts, q.phi, size=size)
-    columns = jnp.broadcast_to(q.classes, q.phi.shape)
-    return em.Outer(image.bags.ids, image.bags.counts, q.phi, size=size, columns=columns, n_columns=C)
