@@ -14,6 +14,7 @@ from topicture.annotations.plots import (
 )
 from topicture.annotations.retrieval import PrecisionRecall
 from topicture.experiments.blei2003 import INDEPENDENT, MODELS
+from topicture.experiments.running import measured
 from topicture.experiments.tables import markdown_table, verdict, with_error
 
 __all__ = ["claims", "write_figures", "write_page"]
@@ -136,8 +137,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
     lengths = list(retrieval[0]["scores"]["corr-lda"])
     parts = [
         "# Modeling annotated data (Blei and Jordan, SIGIR 2003): our figures",
-        "Written by `python -m topicture.experiments.blei2003_report`; measured on "
-        f"{evidence['date']}. {' '.join([_starts(len(settings['seeds'])), *evidence.get('notes', [])])}",
+        "Written by `python -m topicture.experiments.blei2003_report`; "
+        f"{measured(evidence)}. {' '.join([_starts(len(settings['seeds'])), *evidence.get('notes', [])])}",
         f"**Data.** Captions: Corel-5k from pixels, {corel['train']} training and {corel['test']} test images, 260 "
         "words, 46 blob features of 6 to 10 SLIC regions. Regions: MSRC v2, "
         f"{msrc['train']} training and {msrc['test']} test images, {msrc['regions']} test regions with a true word, "

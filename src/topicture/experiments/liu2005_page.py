@@ -9,6 +9,7 @@ import numpy as np
 
 from topicture.annotations.figure_style import legend, line_looks, panels, save_figure
 from topicture.experiments.liu2005 import BASELINE, COMPONENTS, PUBLISHED, TITLES, Table, assembled, merged
+from topicture.experiments.running import measured
 from topicture.experiments.tables import markdown_table, with_error
 
 __all__ = ["claims", "tables", "write_figure", "write_page"]
@@ -113,8 +114,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
     ]
     parts = [
         "# Learning an image-word embedding (Liu and Tang, MM 2005): our figures",
-        "Written by `python -m topicture.experiments.liu2005_report`; measured on "
-        f"{evidence['date']}. Maximum normalised score, mean ± standard error over the parts of the data; the "
+        "Written by `python -m topicture.experiments.liu2005_report`; "
+        f"{measured(evidence)}. Maximum normalised score, mean ± standard error over the parts of the data; the "
         "threshold is the best one for the measured images, as in the paper. "
         + " ".join(evidence.get("notes", [])),
         "## The paper's findings",

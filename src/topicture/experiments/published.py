@@ -44,7 +44,9 @@ LIU2005 = {
     "LSA1 and LSA2 are very close": Said(
         "within 0.004", "soft inference gains from more neighbours than 3, LSA1 has none"
     ),
-    "NLSA > LSA2": Said("+0.042 to +0.067", "where blobs are only present or absent, a linear space does as well (a guess)"),
+    "NLSA > LSA2": Said(
+        "+0.042 to +0.067", "where blobs are only there or not, a linear space does as well (a guess)"
+    ),
     "NLSA+IWE > NLSA": Said("+0.013 to +0.025", _MAP),
     "NLSA+IWE is the best of all": Said("at every K", _MAP),
 }

@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
@@ -20,7 +21,7 @@ from topicture.atomic import write_atomically
 from topicture.corpus.datasets import data_folder
 from topicture.errors import TopictureError
 
-__all__ = ["Evidence", "Options", "Tell", "command", "spread"]
+__all__ = ["Evidence", "Options", "Tell", "command", "measured", "spread"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -38,6 +39,7 @@ _ONE_THREAD = {
 }
 # Every number of topics is compiled anew; some hundred programs take more memory mappings than Linux gives a process.
 _TASKS_A_PROCESS = 24
+_VERSIONS = ("topicture", "jax", "numpy", "scipy")  # that figures may depend on
 
 
 class Options(NamedTuple):
@@ -182,7 +184,18 @@ class Evidence:
     def keep(self, results: Mapping[str, Any] | None = None) -> None:
         """Add results and write the file, whole or not at all."""
         self.found.update(results or {})
+        seen = self.values.setdefault("versions", {})
+        for name in _VERSIONS:
+            seen[name] = sorted({*seen.get(name, []), metadata.version(name)})
         write_atomically(self.path, json.dumps(self.values, default=float, separators=(",", ":")).encode())
+
+
+def measured(evidence: Mapping[str, Any]) -> str:
+    """When and with what: the first words of a page."""
+    versions = ", ".join(
+        f"{name} {' and '.join(seen)}" for name, seen in sorted(evidence.get("versions", {}).items())
+    )
+    return f"measured on {evidence['date']}" + (f" with {versions}" if versions else "")
 
 
 def _read(path: Path) -> dict[str, Any]:

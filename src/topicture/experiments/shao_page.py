@@ -11,6 +11,7 @@ import numpy as np
 from topicture.annotations.experiment import Experiment, Run
 from topicture.annotations.metrics import Summary
 from topicture.annotations.plots import save_figure
+from topicture.experiments.running import measured
 from topicture.experiments.shao import FIGURES, MEASURES, MODELS, Curves, figures
 from topicture.experiments.shao_choice import GRIDS
 from topicture.experiments.shao_work import OPTIMA, key
@@ -157,8 +158,8 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
     seconds = sum(r.get("cpu_seconds", 0) + r.get("fit_cpu_seconds", 0) for r in found.values())
     parts = [
         "# Graph-regularised image annotation (Shao et al., ACM Multimedia 2009 and ACM TIST 2010): our figures",
-        "Written by `python -m topicture.experiments.shao_report`; measured on "
-        f"{evidence['date']} in {seconds / 3600:.1f} CPU hours.{_missing(plan['topics'], curves.topics)}",
+        "Written by `python -m topicture.experiments.shao_report`; "
+        f"{measured(evidence)} in {seconds / 3600:.1f} CPU hours.{_missing(plan['topics'], curves.topics)}",
         f"**Data.** {len(plan['subsets'])} of the ten Corel subsets of Barnard et al. 2003, as in the papers: the "
         f"small part of each (on average {sizes[0]} images) is tagged, the large one ({sizes[1]} images) is annotated, "
         f"and everything is learned from both ({sizes[2]} words). Two things differ: blobs are the original clustering "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from topicture.annotations.figure_style import legend, line_looks, panels, save_figure
+from topicture.experiments.running import measured
 from topicture.experiments.tables import markdown_table, with_error
 from topicture.experiments.yang2010_claims import (
     CLASSIFIERS,
@@ -34,8 +35,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
     parts = [
         "# Hybrid generative/discriminative learning for automatic image annotation (Yang, Bian and Zha, 2010): "
         "our figures",
-        "Written by `python -m topicture.experiments.yang2010_report`; measured on "
-        f"{evidence['date']}, {done}. Means ± standard errors over those folds of one five-fold cross-validation that "
+        f"Written by `python -m topicture.experiments.yang2010_report`; {measured(evidence)}, {done}. "
+        "Means ± standard errors over those folds of one five-fold cross-validation that "
         "were measured; differences are taken on folds that both models have.",
         HEAD,
         *evidence.get("notes", []),
