@@ -171,7 +171,7 @@ def write_figures(evidence: dict[str, Any], folder: Path) -> None:
         TITLES[data]: (KS, {model: seen.folds(data, model, "f1") for model in COMPARED})
         for data in seen.problems
     }
-    _draw(images, "k", "top-k accuracy (F1)", folder / "yang2010-images.png", columns=2)
+    _draw(images, "k", "top-k accuracy (F1)", folder / "yang2010-images.png")
     for axis, name, label in (("tags", "tags", "number of tags"), ("images", "training", "training images")):
         swept = {}
         for data in seen.swept:
@@ -187,7 +187,7 @@ def write_figures(evidence: dict[str, Any], folder: Path) -> None:
         for data in seen.with_truth
         for measure in ("regions_captioned", "regions")
     }
-    _draw(regions, "k", "top-k accuracy of regions", folder / "yang2010-regions.png", columns=2)
+    _draw(regions, "k", "top-k accuracy of regions", folder / "yang2010-regions.png")
 
 
 def _top_5(seen: Evidence, data: str, model: str, points: Sequence[tuple[int, float]]) -> np.ndarray:
@@ -202,12 +202,11 @@ def _draw(
     x_label: str,
     y_label: str,
     path: Path,
-    columns: int = 3,
 ) -> None:
     """A panel a group: mean of each model's curve over the folds, with standard errors."""
     if not groups:
         return
-    figure, axes = panels(list(groups), (4.2, 3.0), columns=columns)
+    figure, axes = panels(list(groups), (4.2, 3.0), columns=2)
     looks = line_looks(COMPARED)
     for panel, (x, curves) in zip(axes, groups.values(), strict=True):
         every = max(1, len(x) // 8)
