@@ -96,8 +96,9 @@ class ClassAnnotator(EMAnnotator):
             )
 
     def _width(self, sizes: Sizes) -> int:
-        # Products over a block run faster on larger blocks: 16 images of 12 regions at 300 classes beat 4 by 15 %.
-        return max(1, sizes.regions // 4)
+        # Products over a block run faster on larger blocks, as long as the cache holds them: of 10 regions at 300
+        # classes 16 images beat both 8 and 32 by 5 to 10 %.
+        return max(1, sizes.regions // 2)
 
     def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
         return self._chunks(corpus, views, self._in_play(corpus), _FIT_BYTES)
