@@ -40,7 +40,7 @@ def wording(line):
     return re.sub(r"\s+", " ", re.sub(r"\d+(?:\.\d+)?", "#", line)).strip()
 
 
-@pytest.mark.slow  # learns five models
+@pytest.mark.slow  # learns and blends all models
 def test_the_commands_print_what_the_page_says(tmp_path):
     environment = {
         **os.environ,
