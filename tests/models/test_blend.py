@@ -73,3 +73,13 @@ def test_nats_count_words_as_often_as_they_are_said():
     p = np.array([[0.5, 0.25, 0.25]])
     captions = sparse.csr_array(np.array([[2.0, 1.0, 0.0]]))
     assert nats_by_word(p, captions) == pytest.approx((2 * np.log(2) + np.log(4)) / 3)
+
+
+def test_weights_stay_finite_where_members_make_no_mistake():
+    captions = sparse.csr_array(np.tile(np.eye(3), (15, 1)))
+    right = 0.9 * captions.toarray() + 0.1 / 3
+    p_w = np.full(3, 1 / 3)
+    blend = fit_blend([right, right], np.full(2, 1e-4), p_w, captions)
+    assert blend.weights.max() <= 5
+    assert nats_by_word(blend([right, right], p_w), captions) < 1e-3
+    assert np.isfinite(nats_by_word(np.zeros((45, 3)), captions))

@@ -22,6 +22,8 @@ __all__ = ["Blend", "best_background", "fit_blend", "nats_by_word", "pruned"]
 BACKGROUNDS = (1e-4, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
 # A member stays in a blend if without it a caption's word would cost so many nats more.
 _LEAST_GAIN = 5e-4
+# Where members tell the words apart without a mistake, no weight is large enough; nobody should be that sure.
+_MOST_WEIGHT = 5.0
 
 
 class Blend(NamedTuple):
@@ -44,7 +46,8 @@ def nats_by_word(p: np.ndarray, captions: sparse.csr_array) -> float:
     """Mean of -ln p(w | i) over the words of the captions (n, V); its exponential is the caption perplexity."""
     image, word = captions.nonzero()
     counts = np.asarray(captions[image, word]).ravel()
-    return float(-(counts @ np.log(p[image, word])) / counts.sum())
+    seen = np.maximum(p[image, word], np.finfo(np.float64).tiny)  # a product of many may underflow
+    return float(-(counts @ np.log(seen)) / counts.sum())
 
 
 def best_background(p: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array) -> float:
@@ -77,7 +80,7 @@ def fit_blend(
     first = (
         np.append(np.full(M, 1 / M), 0.0) if start is None else np.append(start.weights, start.prior_weight)
     )
-    bounds = [(0.0, None)] * M + [(None, None)]
+    bounds = [(0.0, _MOST_WEIGHT)] * M + [(-_MOST_WEIGHT, _MOST_WEIGHT)]
     c = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-7}).x
     return Blend(np.asarray(backgrounds, np.float64), c[:-1], float(c[-1]))
 
