@@ -12,7 +12,7 @@ from topicture.models.class_safeguard import safeguarded
 from topicture.models.class_terms import mean_hinge, region_log_lik
 from topicture.models.class_values import Posterior, Settings
 
-PRICES = (1e-3, 1.0, 30.0, 1000.0)
+PRICES = (1.0, 100.0)
 
 
 @pytest.mark.parametrize("norm", ["jensen", "equal"])
@@ -31,7 +31,7 @@ def test_the_largest_step_that_does_not_raise_the_loss(norm):
             here = jax.tree.map(jnp.asarray, tables)
             search, loss = (jax.jit(fn) for fn in functions(theta, settings, here))
             for image in images.values():
-                for _ in range(6):
+                for _ in range(12):
                     # Peaked and flat ends, so that both short and long steps are found.
                     old, new = (ends(rng, image, spread) for spread in (1.0, 4.0))
                     found = np.asarray(search(image, old, new))

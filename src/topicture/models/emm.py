@@ -5,7 +5,7 @@ theta_c ~ Exp(rate lam_c), lam_c ~ Gamma(chi1, rate chi2); regions and labels as
 Symbol -> code, shape:  lam -> lam C | g, r -> g, r L, shapes and scales of Gammas q(theta_c) | zeta = E sum theta
 Norms: "jensen" keeps the normaliser of theta in the bound, by -M E ln sum theta >= -M ln sum_c g_c r_c; "dropped" is
 the paper's bound with its Eq. (7) turned the right way up. That is no bound, depends on the scale of lam, and learning
-lam with it drives lam to 0, so lam stays as it is.
+lam with it drives lam to 0, so lam stays as it is. "equal" is "jensen" for equal rates, in closed form.
 Differs from the paper: the normaliser (unless "dropped"); E[ln beta] where it has ln beta; the labels' partition
 function (unless "printed"); w >= 0. Its estimate theta^ = [(g - 1) r]_+ = s r has no exact zeros, because s > 0; the
 mode of theta with z summed out (score "map") does. With equal rates theta / sum theta is Dir(1, ..., 1): EMM is then

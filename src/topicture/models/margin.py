@@ -8,8 +8,10 @@ For fixed mean responsibilities zb_n of the labelled images, with relevant class
 H is a maximum of very many planes, one for each choice of pairs. Only those planes are made that the oracle finds
 violated: H(w) >= d_t - g_t.w with d_t and g_t from how often each class of each image stands in a violated pair.
 
-Symbol -> code, shape:  zb -> zbar n L | Y -> relevant n L | T_t -> cut.pairs n L, signed counts (times u_n)
-  d_t, g_t -> cut.d, cut.g C | tau -> tau T | delta -> delta n L | w, b -> w, b C
+A plane is known by the w where it touches H, so the pairs behind it need not be kept; margin_pairs.py finds them.
+
+Symbol -> code, shape:  zb -> zbar n L | Y -> relevant n L | d_t, g_t -> cut.d, cut.g C | tau -> tau T
+  delta -> delta n L | w, b -> w, b C
 With candidate sets (L < C classes listed for an image) every class left out has zb = 0, and they are counted together.
 The gap that is reported, P(w) - D(tau), bounds P(w) - P* whatever the accuracy of the solver: w and the dual value
 D(tau) are computed here from its multipliers, projected to be feasible.
@@ -27,8 +29,8 @@ __all__ = ["Cut", "MarginProblem", "Solution", "cut_at", "hinge", "solve", "viol
 
 _ACTIVE = 1e-9  # share of the multipliers' sum below which a cut is not worth keeping for the next round
 _IDLE = 10  # rounds without a multiplier after which a cut leaves the master problem
-_BISECTIONS = 6
-_BINS = 4096
+_BISECTIONS = 6  # of the line search where images have many relevant classes
+_BINS = 4096  # of the exact one
 
 
 # --- Values ----------------------------------------------------------------------------------------------------
