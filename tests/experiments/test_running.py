@@ -2,11 +2,12 @@
 
 import json
 import os
+from importlib.metadata import version
 
 import pytest
 
 from topicture.errors import TopictureError
-from topicture.experiments.running import Evidence, Options, command, spread
+from topicture.experiments.running import Evidence, Options, command, measured, spread
 
 EMPTY = {"plan": {"topics": (10, 20)}, "found": {}}
 
@@ -53,6 +54,16 @@ def test_evidence_is_kept_and_read_again(tmp_path, data):
     again = Evidence.open("some", options, EMPTY, ("corel16k",))
     assert again.found == {"a": 1.5}
     assert Evidence.open("some", options._replace(redo=True), EMPTY, ("corel16k",)).found == {}
+
+
+def test_a_page_says_with_what_it_was_measured(tmp_path):
+    evidence = Evidence.open("some", Options(tmp_path, quick=True), {**EMPTY, "date": "2026-01-01"})
+    evidence.values["versions"] = {"jax": ["0.1"]}
+    evidence.keep()
+    told = measured(evidence.values)
+    assert "the quick form" in told
+    assert f"jax 0.1 and {version('jax')}" in told
+    assert measured({"date": "2026-01-01"}) == "measured on 2026-01-01"
 
 
 def test_evidence_of_another_plan_or_other_data_is_not_used(tmp_path, data):

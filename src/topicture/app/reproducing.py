@@ -78,7 +78,7 @@ def write_summary(folder: Path, path: Path | None = None) -> Path:
         "column links to.",
         "## The papers' claims",
         "A claim that was tested in several places (numbers of topics, data sets) *holds* where it does in all of "
-        "them, *holds partly* where it does in some.",
+        "them, *holds partly* where it does in some. Reasons are those of the full reports.",
         summary_table(folder, links),
     ]
     auto = folder / "auto.md"

@@ -236,6 +236,7 @@ def assembled(evidence: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "date": evidence["date"],
         "versions": evidence.get("versions", {}),
+        "quick": evidence.get("quick", False),
         "notes": evidence.get("notes", []),
         "settings": {**plan.settings, "seeds": plan.seeds},
         "corel": {**evidence["facts"]["corel"], "rows": rows("corel")},

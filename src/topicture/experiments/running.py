@@ -163,7 +163,7 @@ class Evidence:
         content = _content(options.data, tuple(folders))
         plan = json.loads(json.dumps(empty["plan"]))
         if options.redo or not path.exists():
-            return cls(path, {**deepcopy(empty), "plan": plan, "content": content})
+            return cls(path, {**deepcopy(empty), "plan": plan, "content": content, "quick": options.quick})
         values = _read(path)
         if not set(empty) <= set(values):
             raise TopictureError(f"{path}: not the evidence of this report; --redo measures again")
@@ -195,7 +195,8 @@ def measured(evidence: Mapping[str, Any]) -> str:
     versions = ", ".join(
         f"{name} {' and '.join(seen)}" for name, seen in sorted(evidence.get("versions", {}).items())
     )
-    return f"measured on {evidence['date']}" + (f" with {versions}" if versions else "")
+    form = " in the quick form, whose figures are not those of the full one," if evidence.get("quick") else ""
+    return f"measured{form} on {evidence['date']}" + (f" with {versions}" if versions else "")
 
 
 def _read(path: Path) -> dict[str, Any]:
