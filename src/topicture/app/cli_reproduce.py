@@ -18,7 +18,8 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     papers: Annotated[
-        list[str], typer.Argument(help="blei2003, liu2005, shao2009, shao2010, yang2010, or all.")
+        list[str],
+        typer.Argument(help="blei2003, liu2005, shao2009, shao2010, yang2010, all of them, or auto."),
     ],
     data: Annotated[
         Path | None, typer.Option(envvar="TOPICTURE_DATA", help="Folder of the benchmark sets.")
