@@ -23,8 +23,8 @@ PAPERS = {
     "all": ("blei2003", "liu2005", "shao", "yang2010"),
     "auto": ("auto",),
 }
-"""What can be asked for -> the reports it takes. The two papers of Shao et al. share data, models and report; `auto` is the
-default model beside its competitors."""
+"""What can be asked for -> the reports it takes. The two papers of Shao et al. share data, models and report; `auto` is
+the default model beside its competitors."""
 
 _VERSIONS = ("topicture", "jax", "numpy", "scipy", "scikit-learn")
 
