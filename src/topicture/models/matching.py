@@ -108,7 +108,8 @@ def train(
     N, L = memory.rows.shape
     space = _start(L, plan.n_dimensions, rng)
     adam = Adam(space, _RATE, plan.n_updates)
-    for chosen in islice(batches(N, _BATCH, rng), plan.n_updates):
+    # A lone image has no other to be matched with.
+    for chosen in islice(batches(N, _BATCH, rng), plan.n_updates if N > 1 else 0):
         among = np.arange(N) if N <= _MOST_MATCHED else np.sort(rng.choice(N, _MOST_MATCHED, replace=False))
         asking, others = (
             part._replace(rows=without_some(part.rows, drop, rng))
