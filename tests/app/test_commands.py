@@ -4,14 +4,12 @@ import json
 import os
 import shutil
 import socket
-import sys
 from pathlib import Path
 
 import pytest
 from photo_folder import RECIPE, jpeg, learn, make_library, make_photos, put
 
 from topicture.app import scanning
-from topicture.app.cli import main
 from topicture.app.review_loop import HELP, ask_in_terminal
 from topicture.app.service import Library
 from topicture.store import Catalog
@@ -33,21 +31,6 @@ VERBS = (
     ),
     *("status", "models", "export", "import", "evaluate", "explain", "backup", "check", "doctor", "demo"),
 )
-
-
-@pytest.fixture
-def topicture(monkeypatch, capsys):
-    """Run a command in this process: (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["topicture", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "100")
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main()
-        return end.value.code or 0, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import shutil
-import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from photo_folder import RECIPE, jpeg, learn, make_library, make_photos, put, words_of
 
 from topicture.app import cli_explain
-from topicture.app.cli import main
 from topicture.app.service import Library
 
 HOSTILE_WORD = "<script>alert(1)</script> & \"x\" 'y' {{ 7*7 }}"
@@ -44,21 +42,6 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.text.append(data)
-
-
-@pytest.fixture
-def topicture(monkeypatch, capsys):
-    """Run a command in this process: (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["topicture", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "100")
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main()
-        return end.value.code or 0, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from photo_folder import RECIPE, hashes, jpeg, learn, make_library, make_photos,
 from privileges import give_away, without_privileges
 
 from topicture.app import writing
-from topicture.app.cli import main
 from topicture.app.service import Library
 from topicture.collection.keywords import photo_keywords
 
@@ -199,21 +197,6 @@ def test_a_malformed_sidecar_is_left_alone_and_told(library, root):
 
 
 # --- As another user: folders that can't be written ----------------------------------------------------------------
-
-
-@pytest.fixture
-def topicture(monkeypatch, capsys):
-    """Run a command in this process: (exit code, standard output, standard error)."""
-
-    def run(*arguments, catalog):
-        monkeypatch.setattr(sys, "argv", ["topicture", *map(str, arguments)])
-        monkeypatch.setenv("TOPICTURE_CATALOG", str(catalog))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main()
-        return end.value.code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from claims_check import checked_claims
 
 from topicture.corpus import Corpus
+from topicture.experiments import summary
 from topicture.experiments.blei2003_page import claims, write_figures, write_page
 from topicture.experiments.blei2003_report import main
 from topicture.experiments.blei2003_work import (
@@ -182,3 +184,8 @@ def test_a_series_lies_on_one_side():
 def test_the_descriptors_exist():
     assert RECIPE in COREL
     assert RECIPE in MSRC_REGIONS
+
+
+def test_every_claim_is_in_the_summary(monkeypatch):
+    monkeypatch.setattr(summary, "assembled", lambda found: found)
+    assert checked_claims("blei2003", evidence())["Corr-LDA retrieves best"].verdict == "holds"

@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from claims_check import checked_claims
 
 from topicture.experiments import liu2005_report as report
 from topicture.experiments import running
 from topicture.experiments.liu2005 import BASELINE
 from topicture.experiments.liu2005_page import claims, tables, write_figure, write_page
+from topicture.experiments.summary import summary_table
 
 # The paper's own order, and LSA1's score at a list of two words, which is what LSA2 predicts.
 SCORES = {BASELINE: 0.4, "PLSA": 0.45, "LSA2": 0.51, "NLSA": 0.57, "NLSA+IWE": 0.6}
@@ -128,3 +130,24 @@ def test_missing_data_is_one_line(tmp_path):
         report.main(["--out", str(tmp_path), "--data", str(tmp_path / "nowhere")])
     assert "\n" not in str(stop.value)
     assert "nowhere" in str(stop.value)
+
+
+def test_a_claim_that_holds_in_some_tables_holds_partly():
+    contrary = evidence()
+    for key, found in contrary["found"].items():
+        if key.startswith("blobs") and "baselines" in key:
+            found["scores"]["PLSA"] = 0.9
+    claims = checked_claims("liu2005", contrary)
+    assert claims["LSA2 > PLSA"].verdict == "holds partly"
+    assert "blobs, published -0.385 ± 0.005" in claims["LSA2 > PLSA"].here
+    assert claims["NLSA > LSA2"].verdict == "holds"
+
+
+def test_the_summary_links_to_the_report(tmp_path):
+    (tmp_path / "liu2005.json").write_text(json.dumps(evidence()))
+    table = summary_table(tmp_path, "results/")
+    assert (
+        "| [Liu and Tang 2005](results/liu2005.md) | NLSA > LSA2 | +0.042 to +0.067 | colour, published"
+        in table
+    )
+    assert "blei2003" not in table

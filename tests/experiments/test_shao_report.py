@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from claims_check import checked_claims
 
 from topicture.annotations.experiment import Run
 from topicture.annotations.metrics import summary
@@ -13,7 +14,7 @@ from topicture.experiments import shao_report, shao_work
 from topicture.experiments.shao import FIGURES, MODELS
 from topicture.experiments.shao_choice import GRIDS, choose_settings
 from topicture.experiments.shao_page import claims, curves_of, finished_topics, write_figures, write_page
-from topicture.experiments.shao_work import FULL, OPTIMA, Plan, choices, fits, key, runs
+from topicture.experiments.shao_work import FULL, OPTIMA, Plan, choices, fits, key, n_fits, runs
 from topicture.models import mix_unigram
 
 PLAN = Plan((1, 2), (10, 50), 1, 50)
@@ -130,6 +131,7 @@ def test_every_model_has_its_place_in_the_plan():
     found = evidence()["found"]
     done = {k for phase in (choices, fits) for unit in phase(PLAN, found) for k in unit.result_keys()}
     assert done == found.keys()
+    assert len(fits(PLAN, found)) == n_fits(PLAN)
     # With the whole plan: one choice a searched model and subset, and a run for every number of topics.
     assert len(choices(FULL, {})) == len(FULL.subsets) * sum(bool(grids) for grids in GRIDS.values())
 
@@ -188,3 +190,7 @@ def test_work_is_done_on_a_small_part(monkeypatch):
     chosen = [choose_settings("pLSA-Words", "plsa-words", p, n_topics=2) for p in (part, other)]
     assert chosen[0] == chosen[1]
     assert choose_settings("Empirical", "empirical", part) is None
+
+
+def test_every_claim_is_in_the_summary():
+    assert checked_claims("shao", evidence())["2009: LapEM beats pLSA-Words"].verdict == "holds"

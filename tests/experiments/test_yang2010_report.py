@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from claims_check import checked_claims
 
 from topicture.corpus import Corpus
 from topicture.experiments import yang2010_report
@@ -203,3 +204,7 @@ def test_the_page_shows_how_settings_were_chosen(tmp_path):
     rows = [Tried("x", "empirical", {}, 0, 0.2), Tried("x", "dba", {"eta": 1.0}, 0, 0.4)]
     (tmp_path / "yang2010-settings.json").write_text(json.dumps(rows))
     assert "| dba | eta=1.0 | 0.400 | 2.00 |" in write_page(evidence(), tmp_path).read_text(encoding="utf-8")
+
+
+def test_every_claim_is_in_the_summary():
+    assert checked_claims("yang2010", evidence())["Top-5 of images: EMM_d above EMM_m"].verdict == "holds"

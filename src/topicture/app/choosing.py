@@ -6,16 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicture.annotations.auto_choice import (
-    N_FOLDS,
-    HeldOut,
-    Trial,
-    held_out,
-    judge,
-    settings_for,
-    settled,
-)
+from topicture.annotations.auto_choice import HeldOut, Trial, judge, settings_for
 from topicture.annotations.auto_learning import MemberTrial, learn_auto
+from topicture.annotations.refitting import held_out_again
 from topicture.app.progress import Report
 from topicture.corpus import Corpus
 from topicture.models.auto_trials import AutoStep
@@ -56,13 +49,12 @@ def choose_and_fit(
         )
         return Chosen(found.annotator, found.trial, found.members, found.held_out)
     annotator = fit(model, corpus, "Learning", report)
-    settings = {**annotator.get_params(deep=False), **settled(annotator)}
-    scores = held_out(
-        lambda: type(annotator)(**settings),
+    scores = held_out_again(
+        annotator,
         corpus,
         also=judged,
         seed=seed,
-        on_fold=lambda done: report("Hiding tags", done, N_FOLDS),
+        on_fold=lambda done, total: report("Hiding tags", done, total),
     )
     return Chosen(annotator, judge(model, corpus, scores), [], scores)
 

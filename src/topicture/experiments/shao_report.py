@@ -18,7 +18,7 @@ from typing import Any
 from topicture.errors import TopictureError
 from topicture.experiments.running import Evidence, Options, Tell, command, spread
 from topicture.experiments.shao_page import finished_topics, write_figures, write_page
-from topicture.experiments.shao_work import FULL, QUICK, Plan, Unit, choices, do, fits, optima
+from topicture.experiments.shao_work import FULL, QUICK, Plan, Unit, choices, do, fits, n_fits, optima
 
 __all__ = ["main", "run"]
 
@@ -38,20 +38,18 @@ def run(options: Options, tell: Tell) -> None:
 
 def _gather(plan: Plan, evidence: Evidence, options: Options, tell: Tell) -> bool:
     """Do what is missing, phase after phase (fits need the choices); True when all of it is done."""
-    found, before = evidence.found, 0
+    found, n_done = evidence.found, 0
+    total = len(choices(plan, found)) + n_fits(plan)
     for phase in (choices, fits):
         units = phase(plan, found)
         missing = [unit for unit in units if not unit.result_keys() <= found.keys()]
-        n_done = before + len(units) - len(missing)
-        # Of the fits only the number is known before the choices are made, not what they are.
-        total = before + len(units) + (len(units) if phase is choices else 0)
+        n_done += len(units) - len(missing)
         for unit, results in spread(partial(_do, options.data), missing, options.jobs, options.limit_seconds):
             evidence.keep(results)
             n_done += 1
-            tell(f"{unit}: {_brief(results)}", n_done, max(total, n_done))
+            tell(f"{unit}: {_brief(results)}", n_done, total)
         if any(not unit.result_keys() <= found.keys() for unit in units):
             return False
-        before += len(units)
     return True
 
 

@@ -14,7 +14,20 @@ from topicture.experiments.shao import MODELS, SUBSETS, TOPICS, corel_parts
 from topicture.experiments.shao_choice import FIXED, GRIDS, N_TOPICS, SHARED, choose_settings
 from topicture.models.registry import make_annotator
 
-__all__ = ["FULL", "OPTIMA", "QUICK", "Plan", "Unit", "choices", "do", "fits", "key", "optima", "runs"]
+__all__ = [
+    "FULL",
+    "OPTIMA",
+    "QUICK",
+    "Plan",
+    "Unit",
+    "choices",
+    "do",
+    "fits",
+    "key",
+    "n_fits",
+    "optima",
+    "runs",
+]
 
 # Models whose compiled programs are the same share a process.
 FAMILIES = (
@@ -93,6 +106,11 @@ def fits(plan: Plan, found: Mapping[str, Any]) -> list[Unit]:
     units = runs(plan, found)
     early = [unit for unit in units if unit.n_topics in first]
     return [*early, *optima(plan, found), *(unit for unit in units if unit not in early)]
+
+
+def n_fits(plan: Plan) -> int:
+    """How many units `fits` has, which is known before the choices are made."""
+    return len(plan.subsets) * (1 + len(plan.topics) * len(FAMILIES) + 1)
 
 
 def runs(plan: Plan, found: Mapping[str, Any]) -> list[Unit]:

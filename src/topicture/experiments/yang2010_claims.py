@@ -9,7 +9,7 @@ import numpy as np
 from topicture.experiments.tables import with_error
 from topicture.experiments.yang2010_run import COMPARED, KS
 
-__all__ = ["CLASSIFIERS", "TOP", "Evidence", "claims", "read_evidence", "standard_error"]
+__all__ = ["CLASSIFIERS", "TOP", "Measured", "claims", "read_measured", "standard_error"]
 
 CLASSIFIERS = ("emm-margin", "emm-ml", "dba")
 TOP = 4  # position of k = 5
@@ -18,7 +18,7 @@ TOP = 4  # position of k = 5
 # --- Numbers ----------------------------------------------------------------------------------------------------
 
 
-class Evidence(NamedTuple):
+class Measured(NamedTuple):
     """What was measured, by problem, model, number of tags, share of the training images and fold."""
 
     problems: dict[str, Any]
@@ -53,12 +53,12 @@ class Evidence(NamedTuple):
         return [d for d, facts in self.problems.items() if facts["known_regions"] is not None]
 
 
-def read_evidence(evidence: dict[str, Any]) -> Evidence:
+def read_measured(evidence: dict[str, Any]) -> Measured:
     found: dict[tuple[str, str, int, float], dict[int, dict[str, Any]]] = {}
     for key, result in evidence["found"].items():
         data, model, fold, n_words, share = key.split("|")
         found.setdefault((data, model, int(n_words), float(share)), {})[int(fold)] = result
-    return Evidence(evidence["problems"], found)
+    return Measured(evidence["problems"], found)
 
 
 def _mean(values: np.ndarray, index: int = TOP) -> float:
@@ -76,7 +76,7 @@ def standard_error(values: np.ndarray) -> np.ndarray:
 
 def claims(evidence: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The paper's findings, what was found here, and whether that agrees."""
-    seen = read_evidence(evidence)
+    seen = read_measured(evidence)
     sets, truth = list(seen.problems), seen.with_truth
     return [
         _order(seen, "Top-5 of images: EMM_d above EMM_m", sets, [("emm-margin", "emm-ml")]),
@@ -122,7 +122,7 @@ def claims(evidence: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _order(
-    seen: Evidence,
+    seen: Measured,
     claim: str,
     sets: Sequence[str],
     pairs: Sequence[tuple[str, str]],
@@ -147,7 +147,7 @@ def _clear(values: np.ndarray) -> bool:
     return len(values) < 2 or bool(abs(values.mean()) > 2 * float(standard_error(values)))
 
 
-def _best_at_every_k(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str]:
+def _best_at_every_k(seen: Measured, sets: Sequence[str]) -> tuple[str, str, str]:
     lines, held = [], []
     for data in sets:
         curves = {model: seen.folds(data, model, "f1") for model in COMPARED}
@@ -161,7 +161,7 @@ def _best_at_every_k(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str
     return "EMM_d is best for every k up to 40", "; ".join(lines), _verdict(held, len(held), len(sets))
 
 
-def _stable(seen: Evidence, axis: str, claim: str) -> tuple[str, str, str]:
+def _stable(seen: Measured, axis: str, claim: str) -> tuple[str, str, str]:
     """Compared by what is left of the top-5 accuracy at the hard end of the curve."""
     lines, held = [], []
     for data in seen.swept:
@@ -186,7 +186,7 @@ def _stable(seen: Evidence, axis: str, claim: str) -> tuple[str, str, str]:
     return claim, "; ".join(lines), _verdict(held, len(held), len(seen.problems))
 
 
-def _zeros(seen: Evidence, sets: Sequence[str]) -> tuple[str, str, str]:
+def _zeros(seen: Measured, sets: Sequence[str]) -> tuple[str, str, str]:
     shares = []
     for data in sets:
         results = seen.found.get((data, "emm-ml", seen.problems[data]["words"], 1.0), {})

@@ -21,7 +21,7 @@ from topicture.experiments.region_truth import RegionTruth, msrc_label_maps, reg
 from topicture.vision.pipeline import Photo, describe
 from topicture.vision.recipe import Recipe
 
-__all__ = ["PROBLEMS", "Problem", "load_problem", "prepare", "save_problem"]
+__all__ = ["PREPARED", "PROBLEMS", "Problem", "load_problem", "prepare", "save_problem"]
 
 COREL_IMAGES = 2_500  # drawn from 4,999; the paper's Alipr set has 2,359
 BORDER = 5  # pixels of slide mount on every side of a Corel picture
@@ -33,6 +33,10 @@ _FORMS = {
     "deep": ("visual_words:deep", "regions:deep", 500, 200),
 }
 PROBLEMS = tuple(f"{pictures}-{form}" for pictures in ("corel", "msrc") for form in _FORMS)
+
+
+PREPARED = "yang2010-data"
+"""Folder of the prepared problems, among what is kept of the pictures."""
 
 
 class Problem(NamedTuple):

@@ -19,7 +19,7 @@ from typing import Any
 
 from topicture.errors import TopictureError
 from topicture.experiments.running import Evidence, Options, Tell, command, spread
-from topicture.experiments.yang2010_data import PROBLEMS, Problem, load_problem, prepare
+from topicture.experiments.yang2010_data import PREPARED, PROBLEMS, Problem, load_problem, prepare
 from topicture.experiments.yang2010_page import write_figures, write_page
 from topicture.experiments.yang2010_run import COMPARED, Job, Settings, do, plan
 
@@ -54,7 +54,7 @@ def _complete(evidence: Evidence) -> bool:
 def _gather(evidence: Evidence, options: Options, tell: Tell) -> None:
     """Do the jobs that are missing, as far as the time suffices."""
     files = prepare(
-        options.kept / "yang2010-data",
+        options.kept / PREPARED,
         options.data,
         str(options.kept),
         names=evidence.values["plan"]["problems"],

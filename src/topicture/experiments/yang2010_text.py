@@ -41,11 +41,9 @@ costs more than topics aligned with tags gain is a likely reason for its lead he
 does not say what features its Corr-LDA had.
 
 **EMM_d.** It gains where features tell much (deep words of MSRC) and loses where they tell little: on Corel's SIFT bags
-it stays below word frequency. There, on a third of the training images held out (EMM_m 0.202), neither the slack
-(nu2 = 1, 100, 1000 an image: 0.127, 0.149, 0.120) nor kappa = 1 (0.152) nor fewer rounds (one: 0.141, three: 0.148)
-mends it; fixed eta = 20 halves the loss (0.178). It is not for want of images, since more of them make it worse; the
-cause was not found. Regions are ranked by their responsibilities alone, without the weights w that the margin trains,
-so no gain is to be expected for regions where captions are not told."""
+it stays below word frequency, and more training images make it worse. What was tried on held-out training images is
+in the last table; the cause was not found. Regions are ranked by their responsibilities alone, without the weights w
+that the margin trains, so no gain is to be expected for regions where captions are not told."""
 
 EQUATIONS = """\
 ## Equations that were corrected
