@@ -16,6 +16,7 @@ from topicture.annotations.metrics import summary
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator
+from topicture.models.interrupts import all_or_nothing
 
 __all__ = ["HeldOut", "Trial", "held_out", "judge", "settings_for", "settled"]
 
@@ -95,7 +96,8 @@ def held_out(
     extra = np.zeros(len(corpus), bool) if also is None else also & (fold_of < 0)
     p = np.zeros((len(corpus), corpus.n_words))
     for fold in range(n_folds):
-        annotator = make().fit(corpus.without_captions(fold_of == fold))
+        with all_or_nothing():
+            annotator = make().fit(corpus.without_captions(fold_of == fold))
         asked = np.flatnonzero((fold_of == fold) | extra)
         answers = annotator.annotate(corpus[asked].without_captions())
         p[asked] += answers * np.where(extra[asked], 1 / n_folds, 1.0)[:, None]

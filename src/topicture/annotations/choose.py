@@ -15,6 +15,7 @@ from topicture.annotations.metrics import Summary, summary
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.base import Annotator
+from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 
 __all__ = ["Candidate", "Choice", "choose", "choose_in_turn"]
@@ -138,6 +139,7 @@ def _folds(corpus: Corpus, n_folds: int, seed: int) -> list[np.ndarray]:
 def _held_out(annotator: Annotator, corpus: Corpus, fold: np.ndarray, measure: str) -> float:
     hidden = np.zeros(len(corpus), bool)
     hidden[fold] = True
-    annotator.fit(corpus.without_captions(hidden))
+    with all_or_nothing():
+        annotator.fit(corpus.without_captions(hidden))
     judged = corpus[np.sort(fold)]
     return float(getattr(summary(annotator.annotate(judged.without_captions()), judged.captions), measure))

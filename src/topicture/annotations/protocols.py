@@ -17,6 +17,7 @@ from topicture.annotations.metrics import summary
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator
+from topicture.models.interrupts import all_or_nothing
 
 __all__ = [
     "PROTOCOLS",
@@ -148,7 +149,8 @@ def _run(
     annotator: Annotator, part: Part, corpus: Corpus, questions: Corpus, seed: int | None, k: int
 ) -> Run:
     start = perf_counter()
-    annotator.fit(corpus)
+    with all_or_nothing():
+        annotator.fit(corpus)
     fitted = perf_counter()
     probabilities = annotator.annotate(questions)
     annotated = perf_counter()

@@ -14,6 +14,7 @@ import numpy as np
 from topicture.annotations.metrics import summary
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
+from topicture.models.interrupts import all_or_nothing
 
 __all__ = ["Curve", "CurvePoint", "Gain", "gain_of_last_step", "learning_curve", "quality_by_topics"]
 
@@ -178,7 +179,8 @@ def _quality(
     hidden = np.ones(len(corpus), bool)
     hidden[shown] = False
     learner = make()
-    learner.fit(corpus.without_captions(hidden))
+    with all_or_nothing():
+        learner.fit(corpus.without_captions(hidden))
     judged = corpus[test]
     values = summary(learner.annotate(judged.without_captions()), judged.captions)
     return values.mean_average_precision, values.accuracy

@@ -19,6 +19,7 @@ from topicture.errors import TopictureError
 from topicture.models.auto import Auto
 from topicture.models.base import Annotator
 from topicture.models.blend import Blend, fit_blend
+from topicture.models.interrupts import all_or_nothing
 
 __all__ = ["FixedBlend", "held_out_again", "n_topics_of", "unfitted_like", "with_topics"]
 
@@ -31,6 +32,7 @@ class FixedBlend:
         self.blend = blend
         self.p_w = p_w
 
+    @all_or_nothing()
     def fit(self, corpus: Corpus) -> Self:
         for member in self.members:
             member.fit(corpus)

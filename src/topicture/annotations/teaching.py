@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from topicture.annotations.metrics import summary
 from topicture.corpus import Corpus
 from topicture.models.base import Annotator
+from topicture.models.interrupts import all_or_nothing
 
 __all__ = ["LearningCurve", "Point", "labels_needed", "learning_curve", "teaching_order", "uncertainty"]
 
@@ -141,7 +142,8 @@ def learning_curve(
     tagged[rng.permutation(len(pool))[:start]] = True
     points = []
     while True:
-        annotator = make().fit(pool.without_captions(~tagged))
+        with all_or_nothing():
+            annotator = make().fit(pool.without_captions(~tagged))
         judged = summary(annotator.annotate(test.without_captions()), test.captions)
         points.append(Point(int(tagged.sum()), judged.mean_average_precision, judged.accuracy))
         if tagged.sum() >= stop:

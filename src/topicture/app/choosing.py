@@ -13,6 +13,7 @@ from topicture.app.progress import Report
 from topicture.corpus import Corpus
 from topicture.models.auto_trials import AutoStep
 from topicture.models.base import Annotator
+from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 
 __all__ = ["Chosen", "choose_and_fit", "fit"]
@@ -59,6 +60,7 @@ def choose_and_fit(
     return Chosen(annotator, judge(model, corpus, scores), [], scores)
 
 
+@all_or_nothing()
 def fit(name: str, corpus: Corpus, stage: str, report: Report) -> Annotator:
     """An annotator with the settings that suit the collection, learned from all of it."""
     n_tagged = int(corpus.tagged.sum())

@@ -18,6 +18,7 @@ from topicture.collection.scenes import VOCABULARY, Scene, render_scenes
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
+from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 from topicture.vision.measure import photo_regions
 from topicture.vision.pipeline import Photo, describe
@@ -175,6 +176,7 @@ def _describe(scenes: Sequence[Scene], workers: int, report: Report) -> Corpus:
     return description.corpus
 
 
+@all_or_nothing()
 def _learn(
     name: str,
     settings: dict[str, Any],

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from topicture.atomic import write_atomically
 from topicture.corpus.datasets import data_folder
 from topicture.errors import TopictureError
+from topicture.models.interrupts import all_or_nothing
 
 __all__ = ["Evidence", "Options", "Tell", "command", "measured", "spread"]
 
@@ -106,7 +107,7 @@ def spread(
         while waiting or running:
             while waiting and len(running) < jobs and monotonic() < end:
                 task = waiting.pop()
-                running[pool.submit(do, task)] = task
+                running[pool.submit(_whole, do, task)] = task
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -121,9 +122,15 @@ def _one_by_one(
     for n_done, task in enumerate(tasks, start=1):
         if monotonic() >= end:
             return
-        yield task, do(task)
+        yield task, _whole(do, task)
         if n_done % _TASKS_A_PROCESS == 0:
             jax.clear_caches()
+
+
+@all_or_nothing()
+def _whole(do: Callable[[Task], Result], task: Task) -> Result:
+    """The result; an interrupt ends the work, so that nothing half learned is measured."""
+    return do(task)
 
 
 @contextmanager

@@ -218,7 +218,7 @@ class Auto(Annotator):
     # --- Use ---------------------------------------------------------------------------------------------
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
-        return self.blend_([member._annotate(corpus) for member in self.members_], self.p_w_)
+        return self.blend_([member.annotate(corpus) for member in self.members_], self.p_w_)
 
     def table(self) -> str:
         """What was tried and what became of it, as plain text."""

@@ -13,6 +13,7 @@ from topicture.errors import TopictureError
 from topicture.models.auto_members import Member
 from topicture.models.base import Annotator
 from topicture.models.blend import best_background, fit_blend, nats_by_word
+from topicture.models.interrupts import all_or_nothing
 from topicture.models.time_limit import OutOfTime, TimeLimit
 
 __all__ = ["AutoStep", "Trials", "Tried", "fitted"]
@@ -141,6 +142,7 @@ class Trials:
         return nats_by_word(fit_blend([p], np.array([b]), self.p_w, captions)([p], self.p_w), captions)
 
 
+@all_or_nothing()
 def fitted(
     member: Member, settings: dict[str, Any], seed: int, corpus: Corpus, callback: Callback
 ) -> Annotator:

@@ -1,8 +1,9 @@
 """What every annotator can do, and what the EM-fitted ones share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,12 +22,12 @@ def columns_of(corpus: Corpus, view: str) -> int | None:
     return None if values is None else int(values.shape[1])
 
 
-class Annotator(BaseEstimator):
+class Annotator(ABC, BaseEstimator):
     """Learns from a partly captioned corpus and gives every image a distribution over the vocabulary.
 
     Hyper-parameters are constructor arguments, stored as they are; what `fit` finds ends in an underscore. A subclass
     sets `name` (its registry name), `needs` (views of the corpus), and implements `_fit`, `_annotate`, `_state` and
-    `_restore`.
+    `_restore`. A class is abstract or final: no annotator that can be made is the base of another.
 
     Attributes
     ----------
@@ -65,18 +66,23 @@ class Annotator(BaseEstimator):
     def _check_params(self) -> None:
         """Raise TopictureError for a hyper-parameter that can't work; called before any work is done."""
 
-    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None: ...
 
     # --- Use ---------------------------------------------------------------------------------------------
 
-    def annotate(self, corpus: Corpus) -> np.ndarray:
-        """p(word | image) for every image, (D, V), rows sum to 1. Captions of the corpus are not looked at."""
-        self._check_usable(corpus)
-        return self._annotate(corpus)
+    @final
+    def annotate(self, corpus: Corpus, **options: Any) -> np.ndarray:
+        """p(word | image) for every image, (D, V), rows sum to 1. Captions of the corpus are not looked at.
 
-    def _annotate(self, corpus: Corpus) -> np.ndarray:
-        raise NotImplementedError
+        `options` are those of the model's `_annotate`; most have none. Nothing overrides this method, so whoever asks,
+        a user or a blend, gets the same answer.
+        """
+        self._check_usable(corpus)
+        return self._annotate(corpus, **options)
+
+    @abstractmethod
+    def _annotate(self, corpus: Corpus) -> np.ndarray: ...
 
     def label_regions(self, corpus: Corpus) -> list[np.ndarray]:
         """p(word | region), one (N_d, V) array an image."""
@@ -143,12 +149,12 @@ class Annotator(BaseEstimator):
             raise ModelFileError(f"{source}: the model is incomplete ({error})") from None
         return annotator
 
+    @abstractmethod
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Fitted arrays, and whatever else is JSON."""
-        raise NotImplementedError
 
-    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None: ...
 
     # --- Checks ------------------------------------------------------------------------------------------
 

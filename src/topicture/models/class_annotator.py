@@ -1,5 +1,6 @@
 """The estimator side of DBA and EMM, whose topics are the words. It holds no mathematics."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
@@ -42,8 +43,8 @@ class ClassAnnotator(EMAnnotator):
     n_sweeps_use: int
     n_candidates: int
 
-    def _settings(self) -> Settings:
-        raise NotImplementedError
+    @abstractmethod
+    def _settings(self) -> Settings: ...
 
     # --- Use ---------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ import numpy as np
 from topicture.corpus.batches import Batches, Chunk, Image
 from topicture.errors import FitWarning
 from topicture.models import passes
+from topicture.models.interrupts import may_be_kept
 from topicture.models.passes import Model, block_images, map_images, n_devices, unstack
 from topicture.models.sums import Outer, Product, Scatter, is_stand_in, sum_outer
 
@@ -152,7 +153,7 @@ def fit(
             if iteration < max_iter:
                 params = m_step(model, params, stats, prior)
     except KeyboardInterrupt:
-        if good is None:
+        if good is None or not may_be_kept():
             raise
         reason = Results.interrupted
     assert good is not None
@@ -214,7 +215,7 @@ def fit_restarts(
         try:
             result = run(model, batches, start(), prior, restart=(i, len(starts)), **settings)
         except KeyboardInterrupt:
-            if best is None:
+            if best is None or not may_be_kept():
                 raise
             warnings.warn(f"after {i} restarts: {Results.interrupted.value}", FitWarning, stacklevel=2)
             return best._replace(reason=Results.interrupted), tried

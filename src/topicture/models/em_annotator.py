@@ -1,5 +1,6 @@
 """The estimator side of an EM model: restarts, fitted attributes, files. It holds no mathematics."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -41,22 +42,22 @@ class EMAnnotator(Annotator):
     params_: Any
     restarts_: np.ndarray
 
-    def _model(self) -> em.Model:
-        raise NotImplementedError
+    @abstractmethod
+    def _model(self) -> em.Model: ...
 
-    def _prior(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _prior(self) -> Any: ...
 
+    @abstractmethod
     def _start(self, corpus: Corpus, rng: np.random.Generator) -> Any:
         """Parameters to start from."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _tables_for_use(self) -> Any:
         """What the functions of one image need at prediction time."""
-        raise NotImplementedError
 
     def _annotate_image(self) -> Callable[[Any, Image], Any]:
-        """tables, image -> p(w), (V,); the same function object every time."""
+        """tables, image -> p(w), (V,), always the same function object; none for a model with its own `_annotate`."""
         raise NotImplementedError
 
     def _check_params(self) -> None:

@@ -25,6 +25,7 @@ from topicture.models import class_topics, em, margin
 from topicture.models.class_annotator import ClassAnnotator
 from topicture.models.class_values import ClassPrior, Posterior, Proportions, Settings, Stats
 from topicture.models.emm import THETA, Params, make_model
+from topicture.models.interrupts import may_be_kept
 from topicture.models.margin import MarginProblem, Solution
 
 __all__ = ["EMMMargin", "Round", "margin_problem", "rounds"]
@@ -281,7 +282,7 @@ class EMMMargin(ClassAnnotator):
                 if converged or len(n_cuts) >= self.max_iter:
                     break
         except KeyboardInterrupt:
-            if best is None:
+            if best is None or not may_be_kept():
                 raise
             reason = em.Results.interrupted
         assert best is not None

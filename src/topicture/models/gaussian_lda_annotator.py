@@ -1,6 +1,7 @@
 """The estimator of GM-LDA and Corr-LDA. It holds no mathematics."""
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,6 @@ class GaussianLDA(GaussianTopics):
 
     labels_regions = True
     params_types = (PointParams, DirichletParams)
-    story: ClassVar[Story]
 
     def __init__(
         self,
@@ -65,6 +65,11 @@ class GaussianLDA(GaussianTopics):
         self.n_init = n_init
         self.seed = seed
         self.precision = precision
+
+    @property
+    @abstractmethod
+    def story(self) -> Story:
+        """How images and captions come about: what tells the two models apart."""
 
     def label_regions(self, corpus: Corpus, *, use_captions: bool = False) -> list[np.ndarray]:
         """p(word | region), one (N_d, V) array an image.

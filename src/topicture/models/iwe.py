@@ -29,6 +29,7 @@ from topicture.errors import CorpusError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.embedding import Embedding, Ridge, Words, descend, embed, minimise, posterior
 from topicture.models.empirical import word_frequencies
+from topicture.models.interrupts import all_or_nothing
 from topicture.models.neighbours import log_likelihood_of_captions
 from topicture.models.registry import annotator_class, make_annotator
 
@@ -158,7 +159,8 @@ class IWE(Annotator):
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         if not corpus.tagged.any():
             raise CorpusError(f"{self.name}: no image is tagged, so there are no words to place")
-        self.base_ = self._new_base().fit(corpus, callback=callback)
+        with all_or_nothing():
+            self.base_ = self._new_base().fit(corpus, callback=callback)
         tagged = corpus if corpus.tagged.all() else corpus[corpus.tagged]
         self.word_counts_ = np.asarray(tagged.captions.sum(axis=0)).ravel()
         self.log_q_ = _log(word_frequencies(tagged))
@@ -188,7 +190,8 @@ class IWE(Annotator):
         order = rng.permutation(len(tagged))[:n_images]
         n_held_out = int(_VALIDATION_SHARE * n_images)
         questions, known = tagged[np.sort(order[:n_held_out])], tagged[np.sort(order[n_held_out:])]
-        P = self._new_base().fit(known).annotate(questions)
+        with all_or_nothing():
+            P = self._new_base().fit(known).annotate(questions)
         captions, q = _normalised(known.captions), word_frequencies(known)
         start = rng.standard_normal((tagged.n_words, max(options["n_dims"])))
 

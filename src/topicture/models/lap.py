@@ -327,10 +327,15 @@ def fit_stages(
     """EM under one coupling after the other, each from where the last ended; the result is that of the last.
 
     `model` is a `held` one. Couplings that come before the last are easier problems (larger temperature, other lam):
-    annealing and continuation. They only prepare, and end at ten times the tolerance.
+    annealing and continuation. They only prepare, and end at ten times the tolerance. After an interrupt in one of
+    them, one E-step of the last still tells the objective, which is not that of the others.
     """
-    posteriors = None
+    posteriors, interrupted = None, False
     for i, stage in enumerate(stages):
+        last = i == len(stages) - 1
+        if interrupted and not last:
+            continue
+        here = {**settings, "max_iter": 0} if interrupted else settings
         result = em.fit(
             model,
             batches,
@@ -339,8 +344,9 @@ def fit_stages(
             couple=stage,
             may_fall=stage.update.may_fall,
             posteriors=posteriors,
-            tol=tol if i == len(stages) - 1 else 10 * tol,
-            **settings,
+            tol=tol if last else 10 * tol,
+            **here,
         )
         params, posteriors = result.params, result.posteriors
-    return result
+        interrupted = interrupted or result.reason is em.Results.interrupted
+    return result._replace(reason=em.Results.interrupted) if interrupted else result

@@ -11,6 +11,7 @@ nothing, and neither makes words better; annealing from 4 gains 0.002 accuracy, 
 temperature that ends between 1.5 and 2 gains 0.01, and the graph 0.014 of what is reached then.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -26,14 +27,14 @@ from topicture.errors import CorpusError, ModelFileError, TopictureError
 from topicture.models import em, lap, mix_unigram
 from topicture.models.files import read_model
 from topicture.models.graph import Graph, GraphRule, Views, combine
-from topicture.models.mix_unigram import MODEL, MixUnigram
+from topicture.models.mix_unigram import MODEL, UnigramMixture
 
 __all__ = ["GraphMixture", "LapMixUnigram"]
 
 _HELD = lap.held(MODEL, mix_unigram.statistics)
 
 
-class GraphMixture(MixUnigram):
+class GraphMixture(UnigramMixture):
     """What the graph-regularised mixtures share: the graph, the stages of a fit, known and new images, files.
 
     Attributes
@@ -53,9 +54,9 @@ class GraphMixture(MixUnigram):
     image_ids_: np.ndarray
     posteriors_: np.ndarray
 
+    @abstractmethod
     def _update(self) -> lap.Update:
         """How posteriors are updated."""
-        raise NotImplementedError
 
     # --- Learn -------------------------------------------------------------------------------------------
 
@@ -149,8 +150,8 @@ class GraphMixture(MixUnigram):
 
     # --- Use ---------------------------------------------------------------------------------------------
 
-    def annotate(self, corpus: Corpus, *, links: Any = None) -> np.ndarray:
-        """p(word | image) for every image, (D, V), rows sum to 1. Captions of the corpus are not looked at.
+    def _annotate(self, corpus: Corpus, *, links: Any = None) -> np.ndarray:
+        """`annotate`, with the option `links`.
 
         An image of the training corpus (same id, same visual words) gets its place in the graph; a new one is joined
         to the graph by the rule that built it, or by `links` (n, D), weights of its edges to `image_ids_`.
@@ -160,11 +161,11 @@ class GraphMixture(MixUnigram):
         return p_w / p_w.sum(axis=1, keepdims=True)
 
     def transform(self, corpus: Corpus, *, links: Any = None) -> np.ndarray:
-        """The regularised p(Z) of every image, (D, K); see `annotate`."""
+        """The regularised p(Z) of every image, (D, K); `links` as for `annotate`: see `_annotate`."""
+        self._check_usable(corpus)
         return self._posterior(corpus, links)
 
     def _posterior(self, corpus: Corpus, links: Any) -> np.ndarray:
-        self._check_usable(corpus)
         nodes = self._nodes(corpus)
         p = self.posteriors_[nodes]
         new = np.flatnonzero(nodes < 0)

@@ -4,6 +4,7 @@ x_n = (word_weight * w_n ; v_n) for a tagged image n, x_q = (0 ; v_q) for an ima
 such vectors to K coordinates; words come from the Z tagged images with the nearest coordinates (neighbours.py).
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -115,9 +116,9 @@ class LatentSpace(Annotator):
         self.objective_trace_ = np.zeros(0)
         self.n_iter_ = 0
 
+    @abstractmethod
     def _learn(self, joint: Joint, rng: np.random.Generator) -> tuple[Space, np.ndarray, str]:
         """The space, the coordinates (N, K) of the given images in it, and how it was found in words."""
-        raise NotImplementedError
 
     def _joint(self, corpus: Corpus, *, with_words: bool = True) -> Joint:
         words = self.word_weight_ * corpus.captions if with_words else sparse.csr_array(corpus.captions.shape)
@@ -224,11 +225,11 @@ class LatentSpace(Annotator):
         space = {name[6:]: array for name, array in arrays.items() if name.startswith("space.")}
         self.space_ = self._restore_space(space, facts["space"])
 
-    def _space_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _space_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]: ...
 
-    def _restore_space(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Space:
-        raise NotImplementedError
+    @abstractmethod
+    def _restore_space(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Space: ...
 
 
 def _held_out(n_images: int, rng: np.random.Generator) -> np.ndarray:

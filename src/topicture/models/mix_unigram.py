@@ -9,6 +9,7 @@ Differs from the paper: the pseudo-counts and Dirichlet parameters are free (the
 the mixture weights carry a pseudo-count of their own.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -34,7 +35,17 @@ from topicture.models.expfam import (
 from topicture.models.start import clusters, soft_assignment
 from topicture.models.tokens import tokens_log_density
 
-__all__ = ["EXACT", "MODEL", "DirichletParams", "MixUnigram", "PointParams", "Prior", "Stats", "Tables"]
+__all__ = [
+    "EXACT",
+    "MODEL",
+    "DirichletParams",
+    "MixUnigram",
+    "PointParams",
+    "Prior",
+    "Stats",
+    "Tables",
+    "UnigramMixture",
+]
 
 # --- Values ----------------------------------------------------------------------------------------------------
 
@@ -209,21 +220,9 @@ def annotate(tables: tuple[Tables, Any], image: Image) -> Any:
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
-class MixUnigram(EMAnnotator):
-    """Mixture of unigrams over visual words and caption words; untagged images take part in the fit.
+class UnigramMixture(EMAnnotator):
+    """What the mixtures of unigrams share, with a graph (lap_mix_unigram.py) or without: parameters, start, tables."""
 
-    Parameters
-    ----------
-    n_topics : number of mixture components K
-    smoothing : "vb" (Dirichlet posteriors over the topics' distributions) or "map" (point estimates)
-    eta_visual, eta_words : Dirichlet parameters ("vb") or pseudo-counts ("map") of the topics' distributions
-    eps_weights : pseudo-count of the mixture weights
-    start : "kmeans" or "random"
-    max_iter, tol, n_init, seed : of the EM loop; the restart with the largest objective is kept
-    precision : "float64" or "float32" for the E-step
-    """
-
-    name = "mix-unigram"
     needs = ("visual_words",)
     params_types = (PointParams, DirichletParams)
 
@@ -254,14 +253,9 @@ class MixUnigram(EMAnnotator):
         self.seed = seed
         self.precision = precision
 
+    @abstractmethod
     def transform(self, corpus: Corpus) -> np.ndarray:
         """p(Z | visual words) of every image, (D, K). Captions of the corpus are not looked at."""
-        self._check_usable(corpus)
-        p = np.zeros((len(corpus), self.n_topics))
-        batches = self._batches(corpus.without_captions())
-        for rows, values in em.map_images(topic_posterior, em.tables(MODEL, self.params_), batches):
-            p[rows] = values
-        return p
 
     def log_likelihood(self, corpus: Corpus) -> np.ndarray:
         """log p(visual words, caption) of every image, (D,); with "vb" smoothing a lower bound."""
@@ -299,6 +293,32 @@ class MixUnigram(EMAnnotator):
 
     def _tables_for_use(self) -> Any:
         return em.tables(MODEL, self.params_), word_means(self.params_)
+
+
+class MixUnigram(UnigramMixture):
+    """Mixture of unigrams over visual words and caption words; untagged images take part in the fit.
+
+    Parameters
+    ----------
+    n_topics : number of mixture components K
+    smoothing : "vb" (Dirichlet posteriors over the topics' distributions) or "map" (point estimates)
+    eta_visual, eta_words : Dirichlet parameters ("vb") or pseudo-counts ("map") of the topics' distributions
+    eps_weights : pseudo-count of the mixture weights
+    start : "kmeans" or "random"
+    max_iter, tol, n_init, seed : of the EM loop; the restart with the largest objective is kept
+    precision : "float64" or "float32" for the E-step
+    """
+
+    name = "mix-unigram"
+
+    def transform(self, corpus: Corpus) -> np.ndarray:
+        """p(Z | visual words) of every image, (D, K). Captions of the corpus are not looked at."""
+        self._check_usable(corpus)
+        p = np.zeros((len(corpus), self.n_topics))
+        batches = self._batches(corpus.without_captions())
+        for rows, values in em.map_images(topic_posterior, em.tables(MODEL, self.params_), batches):
+            p[rows] = values
+        return p
 
     def _annotate_image(self) -> Callable[[Any, Image], Any]:
         return annotate

@@ -6,6 +6,7 @@ is the word frequencies: no word has probability 0, and an image about which a m
 Symbol -> code, shape:  rows -> (D, L) sparse counts or dense numbers | p(w) -> p_w_ V
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -60,12 +61,12 @@ class OneView(Annotator):
         self.n_iter_ = 0
         self.result_ = self._learn(corpus, _teller(callback))
 
+    @abstractmethod
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         """Learn from a corpus with at least one tagged image; says in words how that ended.
 
         Where there are steps, `tell` hears of every one; what it raises ends the fit.
         """
-        raise NotImplementedError
 
     # --- Use ---------------------------------------------------------------------------------------------
 
@@ -76,9 +77,9 @@ class OneView(Annotator):
         p = np.where(known, scores / np.where(known, totals, 1.0), self.p_w_)
         return (1 - self.background) * p + self.background * self.p_w_
 
+    @abstractmethod
     def _scores(self, corpus: Corpus) -> np.ndarray:
         """Scores (D, V), not negative."""
-        raise NotImplementedError
 
     # --- Checks and files --------------------------------------------------------------------------------
 
@@ -106,11 +107,11 @@ class OneView(Annotator):
         self.p_w_ = arrays["p_w"]
         self._restore_view(arrays, facts)
 
-    def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]: ...
 
-    def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None: ...
 
 
 def _teller(callback: Callable[[Any], None] | None) -> Tell:

@@ -25,7 +25,7 @@ from topicture.models import em
 from topicture.models.em_annotator import EMAnnotator
 from topicture.models.expfam import multinomial_m_step, xlogy
 
-__all__ = ["PLSA", "Params", "Posterior", "Prior", "Settings", "Stats", "Tables", "model"]
+__all__ = ["PLSA", "FoldedTopics", "Params", "Posterior", "Prior", "Settings", "Stats", "Tables", "model"]
 
 # --- Values ----------------------------------------------------------------------------------------------------
 
@@ -273,28 +273,17 @@ def annotate(n_steps: int, power: float = 1.0) -> Callable[[tuple[Tables, Any, A
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
-class PLSA(EMAnnotator):
-    """pLSA of visual words and caption words; learns from the tagged images only.
-
-    Parameters
-    ----------
-    n_topics : number of topics K
-    variant : "linked" (shared proportions, two vocabularies) or "concat" (one vocabulary)
-    eps : pseudo-count of the topics' distributions
-    power : exponent b of tempered EM, in (0, 1]; below 1 it guards against overfitting
-    fold_steps : EM steps that find the proportions of an image to annotate; "held-out" stops early, after the number
-        that suits the captions of a tenth of the tagged images best, while the model learns from the others
-    max_iter, tol, n_init, seed : of the EM loop; the restart with the largest objective is kept
-    precision : "float64" or "float32" for the E-step
+class FoldedTopics(EMAnnotator):
+    """What PLSA and PLSAWords share: they learn from tagged images only, and fold others into the topics.
 
     Attributes
     ----------
-    fold_steps_ : the number of steps
+    fold_steps_ : the number of steps that find the proportions of an image to annotate
     """
 
-    name = "plsa"
     needs = ("visual_words",)
     params_types = (Params,)
+    variant = "linked"
 
     fold_steps_: int
 
@@ -302,7 +291,6 @@ class PLSA(EMAnnotator):
         self,
         n_topics: int = 50,
         *,
-        variant: str = "linked",
         eps: float = 0.5,
         power: float = 0.8,
         fold_steps: int | str = 100,
@@ -313,7 +301,6 @@ class PLSA(EMAnnotator):
         precision: str = "float64",
     ):
         self.n_topics = n_topics
-        self.variant = variant
         self.eps = eps
         self.power = power
         self.fold_steps = fold_steps
@@ -335,14 +322,25 @@ class PLSA(EMAnnotator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_params(self)
-        if self.variant not in ("linked", "concat"):
-            raise TopictureError(f"{self.name}: variant must be linked or concat, not {self.variant!r}")
+        if not self.eps >= 0:
+            raise TopictureError(f"{self.name}: eps must not be negative, not {self.eps!r}")
+        if not 0 < self.power <= 1:
+            raise TopictureError(f"{self.name}: power must lie in (0, 1], not {self.power!r}")
+        steps = self.fold_steps
+        if steps != "held-out" and not (isinstance(steps, int | np.integer) and steps >= 1):
+            raise TopictureError(f"{self.name}: fold_steps must be a positive whole number or 'held-out'")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        corpus = tagged_part(corpus, self.name)
-        self.fold_steps_ = self._settled_fold_steps(corpus)
-        super()._fit(corpus, callback)
+        if not corpus.tagged.any():
+            raise CorpusError(
+                f"{self.name}: no image is tagged, and the model learns from tagged images only"
+            )
+        tagged = corpus[corpus.tagged]
+        self.fold_steps_ = self._settled_fold_steps(tagged)
+        self._learn_topics(tagged, callback)
+
+    def _learn_topics(self, tagged: Corpus, callback: Callable[[Any], None] | None) -> None:
+        super()._fit(tagged, callback)
 
     def _settled_fold_steps(self, tagged: Corpus) -> int:
         if self.fold_steps != "held-out":
@@ -350,9 +348,6 @@ class PLSA(EMAnnotator):
         from topicture.models.plsa_early_stop import steps_on_held_out  # which is about this class
 
         return steps_on_held_out(self, tagged)
-
-    def _model(self) -> em.Model:
-        return model(Settings(self.variant, power=self.power))
 
     def _prior(self) -> Prior:
         return Prior(self.eps)
@@ -378,19 +373,54 @@ class PLSA(EMAnnotator):
         self.fold_steps_ = int(facts["fold_steps"])
 
 
-def tagged_part(corpus: Corpus, name: str) -> Corpus:
-    """The images that pLSA learns from."""
-    if not corpus.tagged.any():
-        raise CorpusError(f"{name}: no image is tagged, and the model learns from tagged images only")
-    return corpus[corpus.tagged]
+class PLSA(FoldedTopics):
+    """pLSA of visual words and caption words; learns from the tagged images only.
 
+    Parameters
+    ----------
+    n_topics : number of topics K
+    variant : "linked" (shared proportions, two vocabularies) or "concat" (one vocabulary)
+    eps : pseudo-count of the topics' distributions
+    power : exponent b of tempered EM, in (0, 1]; below 1 it guards against overfitting
+    fold_steps : EM steps that find the proportions of an image to annotate; "held-out" stops early, after the number
+        that suits the captions of a tenth of the tagged images best, while the model learns from the others
+    max_iter, tol, n_init, seed : of the EM loop; the restart with the largest objective is kept
+    precision : "float64" or "float32" for the E-step
+    """
 
-def check_params(estimator: Any) -> None:
-    """The settings that PLSA and PLSAWords share."""
-    if not estimator.eps >= 0:
-        raise TopictureError(f"{estimator.name}: eps must not be negative, not {estimator.eps!r}")
-    if not 0 < estimator.power <= 1:
-        raise TopictureError(f"{estimator.name}: power must lie in (0, 1], not {estimator.power!r}")
-    steps = estimator.fold_steps
-    if steps != "held-out" and not (isinstance(steps, int | np.integer) and steps >= 1):
-        raise TopictureError(f"{estimator.name}: fold_steps must be a positive whole number or 'held-out'")
+    name = "plsa"
+
+    def __init__(
+        self,
+        n_topics: int = 50,
+        *,
+        variant: str = "linked",
+        eps: float = 0.5,
+        power: float = 0.8,
+        fold_steps: int | str = 100,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        n_init: int = 3,
+        seed: int = 0,
+        precision: str = "float64",
+    ):
+        super().__init__(
+            n_topics,
+            eps=eps,
+            power=power,
+            fold_steps=fold_steps,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            seed=seed,
+            precision=precision,
+        )
+        self.variant = variant
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.variant not in ("linked", "concat"):
+            raise TopictureError(f"{self.name}: variant must be linked or concat, not {self.variant!r}")
+
+    def _model(self) -> em.Model:
+        return model(Settings(self.variant, power=self.power))

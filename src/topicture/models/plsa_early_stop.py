@@ -17,7 +17,8 @@ from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
 from topicture.models import em
 from topicture.models.expfam import xlogy
-from topicture.models.plsa import PLSA, Settings, model
+from topicture.models.interrupts import all_or_nothing
+from topicture.models.plsa import FoldedTopics, Settings, model
 
 __all__ = ["caption_path", "steps_on_held_out"]
 
@@ -44,14 +45,15 @@ def caption_path(n_steps: int, power: float) -> Callable[[Any, Image], Any]:
     return path
 
 
-def steps_on_held_out(annotator: PLSA, corpus: Corpus) -> int:
+def steps_on_held_out(annotator: FoldedTopics, corpus: Corpus) -> int:
     """The number of fold-in steps for which held-out captions of a tagged corpus are most likely."""
     order = np.random.default_rng(annotator.seed).permutation(len(corpus))
     held, others = np.sort(order[::_HELD_OUT]), np.sort(np.delete(order, np.s_[::_HELD_OUT]))
     if not len(others):
         return LARGEST
     trial = type(annotator)(**{**annotator.get_params(deep=False), "fold_steps": LARGEST, "n_init": 1})
-    trial.fit(corpus[others])
+    with all_or_nothing():
+        trial.fit(corpus[others])
     path = caption_path(LARGEST, annotator.power)
     batches = trial._batches(corpus[held], ("captions", "visual_words"))
     total = sum(values.sum(axis=0) for _, values in em.map_images(path, trial._tables_for_use(), batches))

@@ -17,7 +17,7 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
 from topicture.models import em, plsa
-from topicture.models.plsa import PLSA, Params, Prior, Settings
+from topicture.models.plsa import FoldedTopics, Params, Prior, Settings
 
 __all__ = ["PLSAWords", "fit_visual"]
 
@@ -36,7 +36,7 @@ def fit_visual(
     )
 
 
-class PLSAWords(PLSA):
+class PLSAWords(FoldedTopics):
     """pLSA whose topics come from the captions alone; learns from the tagged images only.
 
     Parameters
@@ -56,34 +56,7 @@ class PLSAWords(PLSA):
 
     name = "plsa-words"
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        eps: float = 0.5,
-        power: float = 0.8,
-        fold_steps: int | str = 100,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        n_init: int = 3,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        super().__init__(
-            n_topics,
-            eps=eps,
-            power=power,
-            fold_steps=fold_steps,
-            max_iter=max_iter,
-            tol=tol,
-            n_init=n_init,
-            seed=seed,
-            precision=precision,
-        )
-
-    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        corpus = plsa.tagged_part(corpus, self.name)
-        self.fold_steps_ = self._settled_fold_steps(corpus)
+    def _learn_topics(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
         captions = self._batches(corpus)
         words, tried = em.fit_restarts(
@@ -95,19 +68,21 @@ class PLSAWords(PLSA):
             tol=self.tol,
             callback=callback,
         )
+        interrupted = words.reason is em.Results.interrupted
         visual = fit_visual(
             self._batches(corpus, ("visual_words",)),
             words.params,
             plsa.thetas(captions, words.posteriors),
             self._prior(),
             self.power,
-            max_iter=self.max_iter,
+            max_iter=1 if interrupted else self.max_iter,  # without any, topics would have no visual words
             tol=self.tol,
         )
         self.params_ = Params(words.params.p_z, words.params.phiW, visual.params.phiF)
         self.objective_trace_, self.visual_trace_ = words.trace, visual.trace
         self.n_iter_ = words.n_iter
-        self.result_ = words.reason.value
+        interrupted = interrupted or visual.reason is em.Results.interrupted
+        self.result_ = (em.Results.interrupted if interrupted else words.reason).value
         self.restarts_ = np.array([result.objective for result in tried])
 
     def _model(self) -> em.Model:

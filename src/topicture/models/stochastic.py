@@ -6,6 +6,7 @@ reported by both parts, and an interrupt keeps what was learned.
 
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from topicture.corpus.batches import Batches
 from topicture.errors import FitWarning, TopictureError
 from topicture.models import em
 from topicture.models.em_annotator import EMAnnotator
+from topicture.models.interrupts import may_be_kept
 
 __all__ = ["StochasticAnnotator"]
 
@@ -39,9 +41,9 @@ class StochasticAnnotator(EMAnnotator):
     tau0: float
     kappa: float
 
+    @abstractmethod
     def _first_model(self) -> em.Model:
         """The model of the stochastic steps."""
-        raise NotImplementedError
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -132,7 +134,7 @@ class StochasticAnnotator(EMAnnotator):
                 if callback is not None:
                     callback(em.Progress(*restart, epoch, self.n_epochs + self.max_iter, math.nan))
         except KeyboardInterrupt:
-            if n_done == 0:
+            if n_done == 0 or not may_be_kept():
                 raise
             warnings.warn(f"after {n_done} epochs: {em.Results.interrupted.value}", FitWarning, stacklevel=2)
             return params, n_done, True
