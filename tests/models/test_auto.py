@@ -4,6 +4,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
+from corpora import make_tiny_corpus
 from scipy import sparse
 
 from topicture.corpus import Corpus
@@ -146,6 +147,33 @@ def test_every_default_member_can_be_made(tiny_corpus):
     assert {member.model for member in found} == set(MEMBERS)
     for member in found:
         assert member.make(member.settings[0], seed=1).name == member.model
+
+
+def test_blends_what_every_default_member_answers_by_itself(tiny_corpus, monkeypatch):
+    """Members were judged by `annotate`, so that is what must be blended: the graph and the temperature included."""
+    small = {
+        model: {"n_topics": 3, "n_init": 1, "max_iter": 5}
+        for model in ("mix-unigram", "lap-var1", "corr-lda")
+    }
+    small |= {model: {"n_updates": 20} for model in ("network", "matching")}
+    monkeypatch.setattr("topicture.models.auto_members._fixed", lambda model, n: small.get(model, {}))
+    monkeypatch.setattr("topicture.models.auto_members._GRIDS", {})
+    monkeypatch.setattr("topicture.models.auto.pruned", lambda members, *_: list(range(len(members))))
+    monkeypatch.setattr("topicture.models.auto.nats_by_word", _blends_win())
+    auto = Auto(n_folds=2, budget_seconds=1e6).fit(tiny_corpus)
+    assert {member.name for member in auto.members_} == set(MEMBERS)
+    auto.blend_ = auto.blend_._replace(weights=np.full(len(auto.members_), 0.1))
+    rng = np.random.default_rng(5)
+    new = make_tiny_corpus(rng)
+    for corpus in (tiny_corpus, new):
+        own = [member.annotate(corpus) for member in auto.members_]
+        np.testing.assert_array_equal(auto.annotate(corpus), auto.blend_(own, auto.p_w_))
+
+
+def _blends_win():
+    """Nats that fall with every call: the last to be asked, the blend, is the best."""
+    falling = iter(np.arange(1000.0, 0.0, -1.0))
+    return lambda p, captions: float(np.log(next(falling)))
 
 
 def test_a_corpus_without_views_is_refused(rng):

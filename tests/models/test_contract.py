@@ -1,5 +1,6 @@
 """What every registered model must do. A model joins by being registered; its small settings stand in SETTINGS."""
 
+import inspect
 import pickle
 from functools import cache
 
@@ -12,6 +13,7 @@ from sklearn.base import clone
 import topicture as tp
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
+from topicture.models.base import Annotator
 from topicture.models.registry import annotator_class
 
 # Small settings, so that the whole table runs in seconds. A registered model without an entry runs with its defaults.
@@ -73,6 +75,36 @@ def the_corpus():
 def fitted(name):
     """One fit for all tests that only look at it."""
     return make(name).fit(the_corpus())
+
+
+def bases(cls):
+    return [base for base in cls.__mro__[1:] if base.__module__.startswith("topicture.")]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_class_is_abstract_or_final(name):
+    """A base that can be made itself invites callers to ask one class and get the answers of another."""
+    cls = annotator_class(name)
+    assert Annotator in bases(cls)
+    assert not inspect.isabstract(cls)
+    assert not cls.__subclasses__()
+    for base in bases(cls):
+        assert inspect.isabstract(base), (
+            f"{cls.__name__} is made from {base.__name__}, which is no abstract class"
+        )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_annotate_is_final(name):
+    """Blends, trials and users get the same answer; options go to `_annotate`."""
+    assert Annotator.annotate.__final__
+    for cls in (annotator_class(name), *bases(annotator_class(name))):
+        assert cls is Annotator or "annotate" not in vars(cls), f"{cls.__name__} overrides annotate"
+
+
+def test_options_that_a_model_does_not_have_are_refused(name, tiny_corpus):
+    with pytest.raises(TypeError, match="no_such_option"):
+        fitted(name).annotate(tiny_corpus, no_such_option=1)
 
 
 def assert_distributions(p, shape):

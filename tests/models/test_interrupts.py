@@ -1,7 +1,5 @@
 """Ctrl-C: a fit that a person started keeps what it has found, one that serves another ends everything."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -130,8 +128,7 @@ def test_inside_all_or_nothing_no_model_keeps_half_a_fit(name, tiny_corpus):
             raise KeyboardInterrupt
 
     model = make_annotator(name, max_iter=5)
-    with all_or_nothing(), pytest.raises(KeyboardInterrupt), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitWarning)
+    with all_or_nothing(), pytest.raises(KeyboardInterrupt):
         model.fit(tiny_corpus, callback=interrupt)
     assert not hasattr(model, "vocabulary_")
     assert may_be_kept()
