@@ -87,7 +87,7 @@ def test_every_class_is_abstract_or_final(name):
     cls = annotator_class(name)
     assert Annotator in bases(cls)
     assert not inspect.isabstract(cls)
-    assert not cls.__subclasses__()
+    assert not [sub for sub in cls.__subclasses__() if sub.__module__.startswith("topicture.")]
     for base in bases(cls):
         assert inspect.isabstract(base), (
             f"{cls.__name__} is made from {base.__name__}, which is no abstract class"

@@ -24,11 +24,18 @@ _MAX_HEADER = 64 << 20
 
 
 def write_model(path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write header and arrays to one file."""
+    """Write header and arrays to one file. Raises ModelFileError for a header too long to be read again."""
     header = {**header, "format": FORMAT}
     contiguous = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     text = json.dumps(header, sort_keys=True, default=_plain)
-    write_atomically(Path(path), save(contiguous, metadata={_KEY: text}))
+    content = save(contiguous, metadata={_KEY: text})
+    length = int.from_bytes(content[:8], "little")
+    if length > _MAX_HEADER:
+        raise ModelFileError(
+            f"{path}: not written: the header of the model takes {length >> 20} MB, and {_MAX_HEADER >> 20} MB is the "
+            "most that can be read again; learn with fewer words"
+        )
+    write_atomically(Path(path), content)
 
 
 def _plain(value: Any) -> Any:

@@ -29,6 +29,7 @@ from topicture.errors import CorpusError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.embedding import Embedding, Ridge, Words, descend, embed, minimise, posterior
 from topicture.models.empirical import word_frequencies
+from topicture.models.id_arrays import ids_from, ids_state
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.neighbours import log_likelihood_of_captions
 from topicture.models.registry import annotator_class, make_annotator
@@ -245,11 +246,11 @@ class IWE(Annotator):
             "word_counts": self.word_counts_,
             "image_coordinates": self.image_coordinates_,
             "restarts": self.restarts_,
+            **ids_state(self.image_ids_),
         }
         facts = {
             "base": header,
             "base_is_named": isinstance(self.base, str),
-            "image_ids": self.image_ids_.tolist(),
             "ridges": list(self.plan_.ridge),
         }
         return {**own, **{f"base.{name}": array for name, array in arrays.items()}}, facts
@@ -266,7 +267,7 @@ class IWE(Annotator):
         self.word_counts_ = arrays["word_counts"]
         self.image_coordinates_ = arrays["image_coordinates"]
         self.restarts_ = arrays["restarts"]
-        self.image_ids_ = np.array(facts["image_ids"], dtype=np.str_)
+        self.image_ids_ = ids_from(arrays, facts)
         self.log_q_ = _log(self.word_counts_ / self.word_counts_.sum())
         self.plan_ = Plan(self.word_coordinates_.shape[1], Ridge(*facts["ridges"]))
 

@@ -27,6 +27,7 @@ from topicture.errors import CorpusError, ModelFileError, TopictureError
 from topicture.models import em, lap, mix_unigram
 from topicture.models.files import read_model
 from topicture.models.graph import Graph, GraphRule, Views, combine
+from topicture.models.id_arrays import ids_from, ids_state
 from topicture.models.mix_unigram import MODEL, UnigramMixture
 
 __all__ = ["GraphMixture", "LapMixUnigram"]
@@ -219,13 +220,13 @@ class GraphMixture(UnigramMixture):
         arrays |= {f"visual.{part}": getattr(visual, part) for part in ("data", "indices", "indptr")}
         if self._known.descriptor is not None:
             arrays["descriptor"] = self._known.descriptor
-        arrays["posteriors"] = self.posteriors_
-        facts |= {"image_ids": self.image_ids_.tolist(), "steps": self._steps, "has_rule": self._has_rule}
+        arrays |= {"posteriors": self.posteriors_, **ids_state(self.image_ids_)}
+        facts |= {"steps": self._steps, "has_rule": self._has_rule}
         return arrays, facts
 
     def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         super()._restore(arrays, facts)
-        self.image_ids_ = np.array(facts["image_ids"], dtype=str)
+        self.image_ids_ = ids_from(arrays, facts)
         self.posteriors_ = arrays["posteriors"]
         self._steps, self._has_rule = int(facts["steps"]), bool(facts["has_rule"])
         shape = len(self.image_ids_), self.columns_["visual_words"]
