@@ -5,6 +5,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 from corpora import make_tiny_corpus
+from jax.errors import JaxRuntimeError
 from scipy import sparse
 
 from topicture.corpus import Corpus
@@ -103,6 +104,81 @@ def test_what_all_images_take_too_long_for_is_learned_from_the_sample(rng, monke
     auto = Auto(["logistic"]).fit(corpus)
     assert auto.members_
     assert all("120 images" in row.note for row in auto.report_ if row.weight > 0)
+
+
+FAILURES = {
+    "memory": (MemoryError(), "the memory did not suffice"),
+    "accelerator": (JaxRuntimeError("RESOURCE_EXHAUSTED: 9 GB\nmore"), "the memory did not suffice"),
+    "numbers": (FloatingPointError("overflow"), "it failed numerically (overflow)"),
+    "matrix": (np.linalg.LinAlgError("Singular matrix\nmore"), "it failed numerically (Singular matrix)"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_member_that_fails_is_left_out_with_the_reason(rng, monkeypatch, failure):
+    corpus, _ = collection(rng)
+    error, reason = FAILURES[failure]
+    monkeypatch.setattr(Logistic, "_learn", _failing(Logistic._learn, error, lambda corpus: True))
+    auto = Auto(CHEAP).fit(corpus)
+    assert "logistic" not in {member.name for member in auto.members_}
+    notes = [row.note for row in auto.report_ if row.member.startswith("logistic")]
+    assert notes == [f"left out: {reason}"] * 2
+    assert reason in auto.table()
+
+
+def test_answers_that_are_no_numbers_are_a_failure(rng, monkeypatch):
+    corpus, _ = collection(rng)
+    monkeypatch.setattr(
+        Logistic, "_scores", lambda self, corpus: np.full((len(corpus), corpus.n_words), np.inf)
+    )
+    with np.errstate(invalid="ignore"):
+        auto = Auto(CHEAP).fit(corpus)
+    assert np.isfinite(auto.annotate(corpus)).all()
+    notes = {row.note for row in auto.report_ if row.member.startswith("logistic")}
+    assert notes == {"left out: it failed numerically (its answers are not finite numbers)"}
+
+
+def test_a_member_that_fails_on_everything_is_left_out_of_the_blend(rng, monkeypatch):
+    """It was tried with captions hidden, chosen, and then could not learn from all of them."""
+    corpus, _ = collection(rng)
+    assert "logistic" in {member.name for member in Auto(CHEAP).fit(corpus).members_}
+    whole = int(corpus.tagged.sum())
+    fails = _failing(Logistic._learn, MemoryError(), lambda corpus: corpus.tagged.sum() == whole)
+    monkeypatch.setattr(Logistic, "_learn", fails)
+    auto = Auto(CHEAP).fit(corpus)
+    assert auto.members_
+    assert len(auto.members_) == len(auto.blend_.weights)
+    assert "logistic" not in {member.name for member in auto.members_}
+    notes = {row.member: row.note for row in auto.report_}
+    assert "left out: the memory did not suffice" in notes.values()
+    assert len(notes) == len(auto.report_)
+
+
+def test_what_all_images_need_too_much_memory_for_is_learned_from_the_sample(rng, monkeypatch):
+    corpus, _ = collection(rng, n_images=300, n_tagged=200)
+    monkeypatch.setattr("topicture.models.auto._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.auto._MOST_TAGGED", 90)
+    fails = _failing(Logistic._learn, MemoryError(), lambda corpus: len(corpus) > 120)
+    monkeypatch.setattr(Logistic, "_learn", fails)
+    auto = Auto(["logistic"]).fit(corpus)
+    notes = {row.note for row in auto.report_ if row.weight > 0}
+    assert notes == {"used; learned from 120 images, for all the memory did not suffice"}
+
+
+def test_when_all_fail_the_reasons_are_told(rng, monkeypatch):
+    corpus, _ = collection(rng)
+    monkeypatch.setattr(Logistic, "_learn", _failing(Logistic._learn, MemoryError(), lambda corpus: True))
+    with pytest.raises(CorpusError, match="memory did not suffice"):
+        Auto(["logistic"]).fit(corpus)
+
+
+def _failing(learn, error, fails):
+    def learn_or_fail(self, corpus, tell):
+        if fails(corpus):
+            raise error
+        return learn(self, corpus, tell)
+
+    return learn_or_fail
 
 
 def test_time_that_does_not_suffice_is_told(rng):

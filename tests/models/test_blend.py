@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import minimize
 from scipy.special import softmax
 
+from topicture.errors import FitWarning
 from topicture.models.blend import Blend, best_background, fit_blend, nats_by_word, pruned
 
 
@@ -83,3 +85,28 @@ def test_weights_stay_finite_where_members_make_no_mistake():
     assert blend.weights.max() <= 5
     assert nats_by_word(blend([right, right], p_w), captions) < 1e-3
     assert np.isfinite(nats_by_word(np.zeros((45, 3)), captions))
+
+
+def test_nothing_is_left_to_gain_along_any_weight():
+    """The slope of the captions' likelihood, in double precision, at weights that are not on a border."""
+    members, p_w, captions = problem(5, n_images=2000, n_words=60)
+    members = [softmax(3 * np.log(p), axis=1) for p in members[:2]]
+    blend = fit_blend(members, np.full(2, 1e-4), p_w, captions)
+    assert (blend.weights > 0.1).all()
+    log_p = [np.log((1 - 1e-4) * p + 1e-4 * p_w) for p in members]
+    y = captions.toarray()
+    expected = y.sum(axis=1, keepdims=True) * blend(members, p_w)
+    slopes = [np.vdot(part, y - expected) / y.sum() for part in log_p]
+    np.testing.assert_allclose(slopes, 0, atol=1e-5)
+
+
+def test_a_solver_that_gives_up_is_told(monkeypatch):
+    members, p_w, captions = problem(6)
+    monkeypatch.setattr("topicture.models.blend.minimize", _of_one_step)
+    with pytest.warns(FitWarning, match="may not be the best: .*LIMIT"):
+        blend = fit_blend(members, np.full(3, 0.1), p_w, captions)
+    assert np.isfinite(blend.weights).all()
+
+
+def _of_one_step(*args, options, **settings):
+    return minimize(*args, options={**options, "maxiter": 1}, **settings)

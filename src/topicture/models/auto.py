@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.auto_members import MEMBERS, members_for
-from topicture.models.auto_trials import AutoStep, Trials, Tried, fitted
+from topicture.models.auto_trials import FAILURES, AutoStep, Trials, Tried, fitted, why_failed
 from topicture.models.base import Annotator, columns_of
 from topicture.models.blend import Blend, best_background, fit_blend, nats_by_word, pruned
 from topicture.models.empirical import word_frequencies
@@ -49,6 +49,14 @@ class Row:
     background: float
     weight: float
     note: str
+
+
+class _Failed(Exception):
+    """A member that was tried can't be learned."""
+
+    def __init__(self, tried: Tried, error: Exception):
+        super().__init__(why_failed(error))
+        self.tried = tried
 
 
 class Auto(Annotator):
@@ -121,15 +129,22 @@ class Auto(Annotator):
         growth = len(corpus) / len(some)
         trials = Trials(some, fold_of, self.p_w_, self.seed, growth, callback)
         tried, left_out = trials.run(members_for(some, self.members), deadline)
-        if not tried:
-            reasons = "; ".join(f"{member}: {why}" for member, why in left_out.items())
-            raise CorpusError(
-                f"{self.name}: no member can learn from this corpus: {reasons or 'it has no view that one needs'}"
-            )
         inside = fold_of >= 0
-        kept, answers = self._choose(tried, sparse.csr_array(some.captions[inside]), fold_of[inside])
+        captions = sparse.csr_array(some.captions[inside])
+        self.members_: list[Annotator] = []
+        while not self.members_:
+            if not tried:
+                reasons = "; ".join(f"{member}: {why}" for member, why in left_out.items())
+                raise CorpusError(
+                    f"{self.name}: no member can learn from this corpus: {reasons or 'it has no view that one needs'}"
+                )
+            kept, answers = self._choose(tried, captions, fold_of[inside])
+            try:
+                self.members_ = self._learned([tried[m] for m in kept], corpus, some, deadline, callback)
+            except _Failed as failed:  # the others are blended anew
+                left_out[failed.tried.member.title] = f"left out: {failed}"
+                tried.remove(failed.tried)
         self.report_ += [Row(member, {}, None, 0.0, 0.0, 0.0, why) for member, why in left_out.items()]
-        self.members_ = self._learned([tried[m] for m in kept], corpus, some, deadline, callback)
         self.held_out_ = np.zeros((len(corpus), corpus.n_words))
         self.held_out_[self.fold_of_ >= 0] = answers
         self.objective_trace_ = np.zeros(0)
@@ -143,7 +158,10 @@ class Auto(Annotator):
         deadline: float,
         callback: Callable[[Any], None] | None,
     ) -> list[Annotator]:
-        """The chosen members, learned from everything; or from the sample, where all would take too long."""
+        """The chosen members, learned from everything; or from the sample, where all are too many.
+
+        Raises _Failed for a member that can't be learned at all.
+        """
         found = []
         for number, t in enumerate(chosen):
             if callback is not None:
@@ -153,11 +171,23 @@ class Auto(Annotator):
                 limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
             try:
                 found.append(fitted(t.member, t.settings, self.seed, corpus, limit))
-            except OutOfTime:
-                found.append(fitted(t.member, t.settings, self.seed, some, callback))
+            except (OutOfTime, *FAILURES) as error:
+                late = isinstance(error, OutOfTime)
+                why = "all would take too long" if late else f"for all {why_failed(error)}"
+                found.append(self._learned_from_sample(t, corpus, some, error, callback))
                 row = next(row for row in self.report_ if row.member == t.member.title)
-                row.note = f"used; learned from {len(some)} images, all would take too long"
+                row.note = f"used; learned from {len(some)} images, {why}"
         return found
+
+    def _learned_from_sample(
+        self, t: Tried, corpus: Corpus, some: Corpus, error: Exception, callback: Callable[[Any], None] | None
+    ) -> Annotator:
+        if some is corpus:
+            raise _Failed(t, error) from error
+        try:
+            return fitted(t.member, t.settings, self.seed, some, callback)
+        except FAILURES as again:
+            raise _Failed(t, again) from again
 
     # --- Choose ------------------------------------------------------------------------------------------
 

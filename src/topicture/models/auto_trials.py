@@ -6,7 +6,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.errors import JaxRuntimeError
 from scipy import sparse
+from scipy.sparse.linalg import ArpackError
 
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
@@ -16,9 +18,11 @@ from topicture.models.blend import best_background, fit_blend, nats_by_word
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.time_limit import OutOfTime, TimeLimit
 
-__all__ = ["AutoStep", "Trials", "Tried", "fitted"]
+__all__ = ["FAILURES", "AutoStep", "Trials", "Tried", "fitted", "why_failed"]
 
 Callback = Callable[[Any], None] | None
+# What a member that runs out of memory or fails numerically raises: no reason to end the others.
+FAILURES = (MemoryError, ArithmeticError, np.linalg.LinAlgError, ArpackError, JaxRuntimeError)
 
 
 class AutoStep(NamedTuple):
@@ -100,6 +104,8 @@ class Trials:
             return f"left out: a fold takes {late.seconds:.0f} s or more, too long for the time left"
         except TopictureError as error:
             return f"can't learn from this collection: {error}"
+        except FAILURES as error:
+            return f"left out: {why_failed(error)}"
         return Tried(
             member, settings, answers[self.fold_of >= 0], perf_counter() - begin, seconds * self._refits
         )
@@ -133,7 +139,10 @@ class Trials:
         hidden = self.fold_of == fold
         limit = TimeLimit(seconds, self.callback)
         annotator = fitted(member, settings, self.seed, self.corpus.without_captions(hidden), limit)
-        return annotator.annotate(self.corpus[hidden].without_captions())
+        p = annotator.annotate(self.corpus[hidden].without_captions())
+        if not np.isfinite(p).all():
+            raise FloatingPointError("its answers are not finite numbers")
+        return p
 
     def _nats(self, p: np.ndarray) -> float:
         """Of the first fold's captions."""
@@ -148,3 +157,11 @@ def fitted(
 ) -> Annotator:
     """The member, learned from a corpus."""
     return member.make(settings, seed).fit(corpus, callback=callback)
+
+
+def why_failed(error: BaseException) -> str:
+    """One of FAILURES in one line."""
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+        return "the memory did not suffice"
+    first = str(error).partition("\n")[0]
+    return f"it failed numerically ({first or type(error).__name__})"

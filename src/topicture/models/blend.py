@@ -9,6 +9,7 @@ the captions is concave in c, so there is one answer.
 Symbol -> code, shape:  p_m -> p n V | b_m -> backgrounds M | c_1..c_M -> weights M | c_0 -> prior_weight
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+from topicture.errors import FitWarning
+
 __all__ = ["Blend", "best_background", "fit_blend", "nats_by_word", "pruned"]
 
 BACKGROUNDS = (1e-4, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
@@ -24,6 +27,7 @@ BACKGROUNDS = (1e-4, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7
 _LEAST_GAIN = 5e-4
 # Where members tell the words apart without a mistake, no weight is large enough; nobody should be that sure.
 _MOST_WEIGHT = 5.0
+_FTOL = 1e-9  # relative change of the loss at which the solver ends
 
 
 class Blend(NamedTuple):
@@ -62,26 +66,34 @@ def fit_blend(
     captions: sparse.csr_array,
     start: Blend | None = None,
 ) -> Blend:
-    """Weights under which the captions (n, V) are most probable, for given backgrounds; `start` is a guess."""
+    """Weights under which the captions (n, V) are most probable, for given backgrounds; `start` is a guess.
+
+    Warns with a FitWarning where the solver says that it did not get there.
+    """
     M = len(members)
     log_p = np.stack(
         [_log_mixed(p, p_w, b) for p, b in zip(members, backgrounds, strict=True)]
         + [np.broadcast_to(np.log(p_w), members[0].shape)]
-    ).astype(np.float32)
-    y = captions.toarray().astype(np.float32)
+    )
+    y = captions.toarray().astype(np.float64)
     lengths, total = y.sum(axis=1, keepdims=True), float(y.sum())
-    of_captions = np.array([np.vdot(part, y) for part in log_p], np.float64)
+    of_captions = np.array([np.vdot(part, y) for part in log_p])
 
     def loss(c: np.ndarray) -> tuple[float, np.ndarray]:
-        log_q = log_softmax(np.tensordot(c.astype(np.float32), log_p, 1), axis=1)
-        expected = np.tensordot(log_p, lengths * np.exp(log_q), 2).astype(np.float64)
+        log_q = log_softmax(np.tensordot(c, log_p, 1), axis=1)
+        expected = np.tensordot(log_p, lengths * np.exp(log_q), 2)
         return -float(np.vdot(y, log_q)) / total, (expected - of_captions) / total
 
     first = (
         np.append(np.full(M, 1 / M), 0.0) if start is None else np.append(start.weights, start.prior_weight)
     )
     bounds = [(0.0, _MOST_WEIGHT)] * M + [(-_MOST_WEIGHT, _MOST_WEIGHT)]
-    c = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-7}).x
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": _FTOL})
+    if not found.success:
+        warnings.warn(
+            f"the weights of a blend may not be the best: {found.message}", FitWarning, stacklevel=2
+        )
+    c = found.x
     return Blend(np.asarray(backgrounds, np.float64), c[:-1], float(c[-1]))
 
 
