@@ -7,6 +7,7 @@ from topicture.annotations.choose import choose, choose_in_turn
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models import mix_unigram
+from topicture.models.base import Annotator
 
 
 def corpus(n=60, tagged=40):
@@ -74,3 +75,38 @@ def test_what_cannot_be_is_refused():
         choose("empirical", corpus(tagged=1), {"pseudo_count": [0.0]})
     with pytest.raises(TopictureError, match="beauty"):
         choose("empirical", corpus(), {"pseudo_count": [0.0]}, measure="beauty")
+
+
+class Prior(Annotator):
+    """Answers with the weights that it was given, whatever the image."""
+
+    name = "prior"
+
+    def __init__(self, weights=None):
+        self.weights = weights
+
+    def _fit(self, corpus, callback):
+        self.result_, self.n_iter_, self.objective_trace_ = "", 0, np.zeros(0)
+
+    def _annotate(self, corpus):
+        return np.tile(self.weights / self.weights.sum(), (len(corpus), 1))
+
+    def _state(self):
+        return {}, {}
+
+    def _restore(self, arrays, facts): ...
+
+
+def test_large_arrays_that_differ_in_the_middle_are_two_candidates(monkeypatch):
+    """The text of an array of more than 1000 numbers shows the first and the last three."""
+    n_words = 1200
+    captions = np.zeros((9, n_words))
+    captions[:, 600] = 1
+    many = Corpus.from_arrays(captions=captions, vocabulary=[f"word {w}" for w in range(n_words)])
+    wrong, right = np.ones(n_words), np.ones(n_words)
+    wrong[500] = right[600] = 50.0
+    assert repr(wrong) == repr(right)
+    monkeypatch.setattr("topicture.annotations.choose.make_annotator", lambda name, **params: Prior(**params))
+    choice = choose("prior", many, {"weights": [wrong, right, wrong.copy()]})
+    assert len(choice.candidates) == 2  # the third is the first again
+    np.testing.assert_array_equal(choice.params["weights"], right)

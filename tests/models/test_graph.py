@@ -9,6 +9,7 @@ from scipy import sparse
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.edges import nearest, shared_terms
 from topicture.models.graph import Graph, GraphRule, Views, combine
+from topicture.models.neighbours import unit_rows
 
 
 def counts(rng, n, size, rate=0.4):
@@ -186,6 +187,23 @@ def test_nearest_neighbours_and_ties_by_sorting(rng, k):
     np.testing.assert_allclose(
         nearest(Y, X, k).toarray(), cosine_neighbours(Y.toarray(), X.toarray(), k, False)
     )
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("k", [1, 4, 40])
+def test_ties_of_descriptors_go_to_the_lower_index_as_those_of_counts(rng, k, same):
+    """Three directions in 60 rows: nearly all cosines are tied. Dense and sparse rows follow one rule."""
+    dense = np.eye(3)[rng.integers(0, 3, 60)] * rng.choice([0.3, 1.0, 7.0], (60, 1)) + 0.2
+    others = dense if same else dense[rng.permutation(60)[:50]]
+    by_descriptor = nearest(dense, others, k, same=same)
+    by_counts = nearest(sparse.csr_array(dense), sparse.csr_array(others), k, same=same)
+    np.testing.assert_array_equal(by_descriptor.toarray(), by_counts.toarray())
+    assert (np.diff(by_descriptor.indptr) == k).all()
+    cosines = np.round(unit_rows(dense) @ unit_rows(others).T, 12)
+    if same:
+        np.fill_diagonal(cosines, -1)
+    first = np.sort(np.argsort(-cosines, axis=1, kind="stable")[:, :k], axis=1)
+    np.testing.assert_array_equal(by_descriptor.indices.reshape(60, k), first)
 
 
 def test_nearest_by_descriptor(rng):

@@ -38,6 +38,14 @@ def test_parameters_are_handed_on():
         tp.make_annotator("mix-unigram", n_topic=7)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_takes_a_seed(name):
+    annotator = tp.make_annotator(name, seed=7)
+    assert annotator.get_params(deep=False).get("seed", 7) == 7
+    with pytest.raises(TypeError, match="no_such_parameter"):
+        tp.make_annotator(name, seed=7, no_such_parameter=1)
+
+
 @pytest.mark.parametrize("name", ["corr_lda", "", "MIX-UNIGRAM"])
 def test_an_unknown_name_is_answered_with_the_known_ones(name):
     with pytest.raises(UnknownModel, match="there are: empirical, mix-unigram") as refused:

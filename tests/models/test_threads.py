@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from topicture.models.lanczos import leading_eigenpairs
-from topicture.models.threads import side_by_side
+from topicture.models.threads import one_thread_products, side_by_side
 
 
 def blas_threads() -> set[int]:
@@ -61,3 +61,30 @@ def test_eigenpairs_do_not_depend_on_the_threads():
             found.append(leading_eigenpairs(K, 5, np.random.default_rng(1)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+def test_overlapping_fits_leave_the_threads_as_they_were():
+    """The first to begin is the first to end: what the second found when it began must not be what is left."""
+    began, end = threading.Event(), threading.Event()
+
+    def second():
+        with side_by_side():
+            began.set()
+            assert end.wait(20)
+
+    other = threading.Thread(target=second)
+    with threadpool_limits(2, "blas"):
+        with side_by_side():
+            other.start()
+            assert began.wait(20)
+        assert blas_threads() == {1}  # the second is still at work
+        end.set()
+        other.join(20)
+        assert blas_threads() == {2}
+
+
+def test_the_limit_ends_after_an_exception():
+    with threadpool_limits(2, "blas"):
+        with pytest.raises(ValueError, match="no"), one_thread_products():
+            raise ValueError("no")
+        assert blas_threads() == {2}

@@ -6,6 +6,7 @@ it will be used.
 """
 
 import itertools
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -101,13 +102,14 @@ def choose_in_turn(
         raise TopictureError(f"choose: there is no measure {measure!r}")
     folds = _folds(corpus, n_folds, seed)
     sign = 1 if measure in _SMALLER else -1
-    reached: dict[str, Candidate] = {}
+    reached: dict[bytes, Candidate] = {}
     for grid in grids:
         best = _ranked(reached, sign)[0].params if reached else {}
         for values in itertools.product(*grid.values()):
             tried = {**best, **dict(zip(grid, values, strict=True))}
             annotator = make_annotator(name, **{**params, **tried})
-            key = repr(sorted(annotator.get_params(deep=False).items()))
+            # Not their text: that of a large array leaves its middle out.
+            key = pickle.dumps(sorted(annotator.get_params(deep=False).items()))
             if key in reached:
                 continue
             reached[key] = _candidate(tried, [_held_out(annotator, corpus, fold, measure) for fold in folds])
@@ -116,7 +118,7 @@ def choose_in_turn(
     return Choice(measure, tuple(_ranked(reached, sign)))
 
 
-def _ranked(reached: Mapping[str, Candidate], sign: int) -> list[Candidate]:
+def _ranked(reached: Mapping[bytes, Candidate], sign: int) -> list[Candidate]:
     """The best first; of equals the one that was tried first."""
     return sorted(reached.values(), key=lambda candidate: sign * candidate.mean)
 

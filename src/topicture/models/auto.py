@@ -10,13 +10,13 @@ and left out; the table says so. Members of a large collection are tried on a sa
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
@@ -26,6 +26,7 @@ from topicture.models.base import Annotator, columns_of
 from topicture.models.blend import Blend, best_background, fit_blend, nats_by_word, pruned
 from topicture.models.empirical import word_frequencies
 from topicture.models.registry import annotator_class
+from topicture.models.threads import one_thread_products
 from topicture.models.time_limit import OutOfTime, TimeLimit
 
 __all__ = ["Auto", "Row"]
@@ -112,7 +113,7 @@ class Auto(Annotator):
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         # Products of few rows are faster on one thread; of many, most members spread their work themselves.
-        with threadpool_limits(1 if len(corpus) < _SMALL else None, "blas"):
+        with one_thread_products() if len(corpus) < _SMALL else nullcontext():
             self._try_and_learn(corpus, callback)
 
     def _try_and_learn(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:

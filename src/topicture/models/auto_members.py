@@ -51,8 +51,7 @@ class Member(NamedTuple):
 
     def make(self, settings: dict[str, Any], seed: int) -> Annotator:
         """A fresh annotator."""
-        annotator = make_annotator(self.model, **settings, **({"view": self.view} if self.view else {}))
-        return annotator.set_params(seed=seed) if "seed" in annotator.get_params(deep=False) else annotator
+        return make_annotator(self.model, seed=seed, **settings, **({"view": self.view} if self.view else {}))
 
 
 def members_for(corpus: Corpus, models: Sequence[str] | None = None) -> list[Member]:

@@ -14,6 +14,7 @@ __all__ = [
     "Terms",
     "bound_of",
     "bound_terms",
+    "cells",
     "label_coef",
     "labels",
     "mean_hinge",
@@ -97,7 +98,7 @@ def region_log_lik(tables, image, classes):
     def of_word(ids):  # a visual word of every region: (N,) -> (N, L)
         if classes is None:
             return tables.log_mu[ids]
-        return flat[ids[:, None] * C + classes[None, :]]
+        return flat[cells(ids[:, None], classes[None, :], C)]
 
     def add_words(total, words):
         ids, counts = words
@@ -117,6 +118,11 @@ def region_log_lik(tables, image, classes):
     L = C if classes is None else len(classes)
     start = jnp.zeros((N, L), flat.dtype)
     return jax.lax.scan(add_words, start, jax.tree.map(in_pieces, image.bags))[0]
+
+
+def cells(rows, columns, n_columns: int):
+    """Positions of a table's entries once it is one row; a large vocabulary times many classes needs 64 bits."""
+    return rows.astype(jnp.int64) * n_columns + columns
 
 
 def per_class(tables, classes, values):

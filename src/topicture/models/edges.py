@@ -1,7 +1,7 @@
 """Which images are alike: pairs that share terms, and nearest neighbours by cosine. Never an N x N array.
 
 Rows are compared with columns (the same images for a graph, training images for the links of new ones) by sparse
-products of a few rows at a time, which walk the inverted lists of the terms; dense descriptors go through faiss. All
+products of a few rows at a time, which walk the inverted lists of the terms; dense descriptors by neighbours.py. All
 functions give a (rows, columns) CSR matrix with one stored entry an edge.
 """
 
@@ -11,6 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
+
+from topicture.models import neighbours
 
 __all__ = ["nearest", "shared_terms", "squared_distances"]
 
@@ -52,15 +54,15 @@ def nearest(
     Only columns with a positive cosine are neighbours, so a row may have fewer. Ties go to the lower index.
     """
     if isinstance(rows, np.ndarray):
-        return _nearest_dense(_unit(rows), _unit(np.asarray(columns)), k, same)
+        return _nearest_dense(rows, np.asarray(columns), k, same)
 
-    def neighbours(start: int, block: sparse.csr_array) -> sparse.csr_array:
+    def best(start: int, block: sparse.csr_array) -> sparse.csr_array:
         if same:
             own = np.repeat(np.arange(start, start + block.shape[0]), np.diff(block.indptr))
             block.data[block.indices == own] = 0
         return _top(block, k)
 
-    return _over_products(_unit(rows), _unit(columns), neighbours)
+    return _over_products(_unit(rows), _unit(columns), best)
 
 
 def squared_distances(
@@ -146,23 +148,19 @@ def _floors(block: sparse.csr_array, sizes: np.ndarray, k: int) -> np.ndarray:
 
 
 def _nearest_dense(rows: np.ndarray, columns: np.ndarray, k: int, same: bool) -> sparse.csr_array:
-    """Brute force in faiss, which keeps only the best of each block."""
-    import faiss  # heavy, and only needed for descriptors
-
+    """The same rule for descriptors: the cosines are rounded, and of equal ones the lower index wins."""
     n, n_columns = len(rows), len(columns)
-    k = min(k + same, n_columns)
-    if n == 0 or k == 0:
+    if n == 0 or n_columns == 0:
         return sparse.csr_array((n, n_columns))
-    cosines, found = faiss.knn(
-        rows.astype(np.float32), columns.astype(np.float32), k, metric=faiss.METRIC_INNER_PRODUCT
-    )
-    keep = (found >= 0) & (cosines > 1e-6)
+    found, cosines = neighbours.nearest(rows, columns, k + same)
+    cosines = np.round(cosines, _DECIMALS)
+    keep = cosines > 0
     if same:
         keep &= found != np.arange(n)[:, None]
         # The image itself may be missing among ties with itself: then the last of k + 1 neighbours goes.
-        keep[keep.sum(axis=1) == k, -1] = False
+        keep[keep.sum(axis=1) > k, -1] = False
     i = np.repeat(np.arange(n), keep.sum(axis=1))
-    edges = sparse.csr_array((cosines[keep].astype(np.float64), (i, found[keep])), shape=(n, n_columns))
+    edges = sparse.csr_array((cosines[keep], (i, found[keep])), shape=(n, n_columns))
     edges.sort_indices()
     return edges
 
@@ -174,12 +172,10 @@ def _presence(counts: sparse.csr_array) -> sparse.csr_array:
     return presence
 
 
-def _unit(rows):
+def _unit(rows: sparse.csr_array) -> sparse.csr_array:
     """Rows of Euclidean length 1; a zero row stays zero."""
     lengths = np.sqrt(_row_sums(rows * rows))
     scale = 1 / np.where(lengths > 0, lengths, 1)
-    if isinstance(rows, np.ndarray):
-        return rows * scale[:, None]
     return sparse.csr_array(sparse.diags_array(scale) @ rows)
 
 

@@ -210,8 +210,7 @@ class IWE(Annotator):
     def _new_base(self) -> Annotator:
         if not isinstance(self.base, str):
             return clone(self.base)
-        base = make_annotator(self.base)
-        return base.set_params(seed=self.seed) if "seed" in base.get_params() else base
+        return make_annotator(self.base, seed=self.seed)
 
     def _best_start(self, P: sparse.csr_array, rng: np.random.Generator) -> tuple[Embedding, list[float]]:
         """The embedding from the start with the least E, and E of all starts.

@@ -58,8 +58,8 @@ def unit_rows(features: np.ndarray) -> np.ndarray:
 def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "auto") -> Neighbours:
     """The n rows of features (N, K) with the largest cosine for every query (D, K).
 
-    `search` is "exact", "faiss" (candidates in float32, their order in float64: rows whose cosines differ by less than
-    1e-7 at the border may be taken for one another) or "auto" (faiss for large products).
+    `search` is "exact", "faiss" (candidates in float32, their order in float64; queries with more equal cosines at the
+    border than candidates can tell are searched exactly) or "auto" (faiss for large products). All give the same rows.
     """
     queries, features = unit_rows(queries), unit_rows(features)
     n = min(n, len(features))
@@ -145,14 +145,24 @@ def _nearest_by_faiss(features: np.ndarray, n: int):
 
     index = faiss.IndexFlatIP(features.shape[1])
     index.add(features.astype(np.float32))
+    exact = _nearest_by_partition(features, n)
+    off = np.finfo(np.float32).eps * max(
+        8.0, features.shape[1] ** 0.5
+    )  # how far a cosine in float32 may be off
 
     def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        candidates = index.search(queries.astype(np.float32), min(n + _N_SPARE, len(features)))[1]
+        found, candidates = index.search(queries.astype(np.float32), min(n + _N_SPARE, len(features)))
         candidates = np.sort(candidates, axis=1)  # so that ties go to the lower index
         query = np.repeat(np.arange(len(queries)), candidates.shape[1])
         row = candidates.ravel()
         cosines = np.einsum("dk,dzk->dz", queries, features[candidates]).ravel()
-        return _best(query, row, cosines, len(queries), n)
+        best = _best(query, row, cosines, len(queries), n)
+        if candidates.shape[1] < len(features):
+            # A row beyond the candidates may belong to the best as well: one of many copies of a photo, say.
+            open_ = np.flatnonzero(found[:, -1] + off >= best[1][:, -1])
+            for part in blocks(len(open_), 8 * len(features)):
+                best[0][open_[part]], best[1][open_[part]] = exact(queries[open_[part]])
+        return best
 
     return find
 

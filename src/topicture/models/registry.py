@@ -1,6 +1,7 @@
 """Which models there are: registry name -> class, imported on first use."""
 
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,14 @@ def annotator_class(name: str) -> type[Annotator]:
 
 
 def make_annotator(name: str, **params: Any) -> Annotator:
-    """A new, unfitted annotator, for example `make_annotator("mix-unigram", n_topics=100)`."""
-    return annotator_class(name)(**{**_entry(name)[2], **params})
+    """A new, unfitted annotator, for example `make_annotator("mix-unigram", n_topics=100)`.
+
+    Every name takes a `seed`; a model that draws nothing at random has no such parameter, and goes without.
+    """
+    cls = annotator_class(name)
+    if "seed" in params and "seed" not in signature(cls).parameters:
+        params = {key: value for key, value in params.items() if key != "seed"}
+    return cls(**{**_entry(name)[2], **params})
 
 
 def load_annotator(path: str | Path) -> Annotator:
