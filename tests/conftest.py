@@ -21,6 +21,12 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    folder = Path(config.getoption("--golden-dir"))
+    if not any(folder.glob("*.json")):
+        raise pytest.UsageError(f"--golden-dir {folder}: there is no golden case (NAME.json) in it")
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)
