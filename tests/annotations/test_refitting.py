@@ -38,11 +38,12 @@ def test_held_out_answers_are_those_of_the_choice(corpus, name):
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_choices_of_the_fitted_one_are_kept(corpus):
+def test_settings_are_kept_and_what_they_leave_open_is_chosen_anew(corpus):
+    """What was chosen by captions that are hidden now must not come along."""
     fitted = make_annotator("lsa", n_components=2).fit(corpus)
     like = unfitted_like(fitted)()
-    assert fitted.get_params()["n_neighbours"] == "auto"
-    assert like.n_neighbours == fitted.n_neighbours_
+    assert like.get_params() == fitted.get_params()
+    assert like.n_neighbours == "auto"
     assert not hasattr(like, "features_")
 
 

@@ -1,8 +1,8 @@
 r"""The default annotator: tries several models on the tagged images, and blends those that help.
 
 The captions of one fold of the tagged images after the other are hidden; every member learns from the whole corpus
-without them, untagged images included, and annotates the hidden ones. On these answers the blend is chosen and learned
-(blend_choice.py). Settings of a member are compared on the first fold. At last the chosen members learn from everything.
+without them, untagged images included, and annotates the hidden ones. On these answers the blend is chosen
+(blend_choice.py); settings of a member are compared on the first fold. At last the chosen members learn from all.
 
 What is told about quality, and what probabilities are calibrated on, are answers for every fold by a blend that was
 chosen on the others, settings included. Near copies are in one fold (folds.py).

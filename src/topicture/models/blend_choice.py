@@ -32,7 +32,7 @@ class BlendChoice(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Answers (n, V) for every fold by a choice that was made on the other folds, of the blend and of single members."""
+    """Answers (n, V) for every fold by a choice made on the other folds: of the blend, and of single members."""
 
     answers: np.ndarray
     alone: list[np.ndarray]

@@ -37,15 +37,15 @@ def look_alikes(corpus: Corpus, places: Sequence[Any] | None = None) -> NDArray[
     """
     groups = np.arange(len(corpus))
     tagged = np.flatnonzero(corpus.tagged)
-    view = corpus.descriptor if corpus.descriptor is not None else corpus.visual_words
+    view: Any = corpus.descriptor if corpus.descriptor is not None else corpus.visual_words
     if view is None or view.shape[1] < _FEWEST_COLUMNS or len(tagged) < 2:
         return groups
     if sparse.issparse(view):
         rows = view[tagged].toarray()  # counts lie around 0 as they are
     else:
-        rows = np.asarray(view[tagged], np.float64) - np.asarray(view, np.float64).mean(axis=0)
+        rows = view[tagged].astype(np.float32) - view.mean(axis=0, dtype=np.float64).astype(np.float32)
     place = None if places is None else np.unique(np.asarray(places)[tagged], return_inverse=True)[1]
-    links = _links(unit_rows(rows.astype(np.float32)), place)
+    links = _links(unit_rows(rows.astype(np.float32, copy=False)), place)
     component = connected_components(links, directed=False)[1]
     first = np.unique(component, return_index=True)[1]
     groups[tagged] = tagged[first[component]]
