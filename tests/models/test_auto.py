@@ -179,7 +179,9 @@ def test_settings_are_not_judged_on_what_they_were_chosen_by(rng, monkeypatch):
     guessing(monkeypatch, n_members=1, n_settings=30)
     found = []
     run = Trials.run
-    monkeypatch.setattr(Trials, "run", lambda *a: (found.append((a[0], run(*a)[0][0])), ([found[-1][1]], {}))[1])
+    monkeypatch.setattr(
+        Trials, "run", lambda *a: (found.append((a[0], run(*a)[0][0])), ([found[-1][1]], {}))[1]
+    )
     above = []
     for seed in range(5):
         corpus, _ = collection(rng, n_images=60, n_tagged=60)

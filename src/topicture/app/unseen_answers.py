@@ -44,7 +44,7 @@ class UnseenAnswers(NamedTuple):
         values = np.take_along_axis(p, words, axis=1).astype(np.float32)
         starts = np.arange(0, n * kept + 1, kept)
         rows = sparse.csr_array((values.ravel(), words.ravel(), starts), shape=(n, V))
-        return cls(np.frombuffer(ids, np.uint8).reshape(n, -1), rows)
+        return cls(np.frombuffer(ids, np.uint8).reshape(n, len(ids) // max(n, 1)), rows)
 
     def put_into(self, p: NDArray[np.float64], image_ids: NDArray[np.str_]) -> NDArray[np.float64]:
         """The answers (D, V) for photos with such ids, with those for photos that the model learned from replaced."""
