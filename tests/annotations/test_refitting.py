@@ -38,11 +38,12 @@ def test_held_out_answers_are_those_of_the_choice(corpus, name):
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_choices_of_the_fitted_one_are_kept(corpus):
+def test_settings_are_kept_and_what_they_leave_open_is_chosen_anew(corpus):
+    """What was chosen by captions that are hidden now must not come along."""
     fitted = make_annotator("lsa", n_components=2).fit(corpus)
     like = unfitted_like(fitted)()
-    assert fitted.get_params()["n_neighbours"] == "auto"
-    assert like.n_neighbours == fitted.n_neighbours_
+    assert like.get_params() == fitted.get_params()
+    assert like.n_neighbours == "auto"
     assert not hasattr(like, "features_")
 
 
@@ -63,6 +64,31 @@ def test_a_blend_is_fitted_again_whole(corpus):
     auto = Auto(["knn", "naive-bayes"]).fit(corpus)
     like = unfitted_like(auto)().fit(corpus)
     np.testing.assert_allclose(like.annotate(corpus), auto.annotate(corpus), atol=1e-12)
+
+
+def test_a_curve_learns_weights_and_frequencies_from_what_is_shown(corpus):
+    """What the fitted blend learned, hidden captions included, must not come along."""
+    auto = Auto(["knn", "lsa"]).fit(corpus)
+    shown = corpus.without_captions(np.arange(60) % 3 == 0)
+    before = unfitted_like(auto)().fit(shown).annotate(corpus)
+    auto.p_w_ = np.array([0.9, 0.05, 0.05])
+    auto.blend_ = auto.blend_._replace(weights=auto.blend_.weights * 3, prior_weight=2.0)
+    np.testing.assert_array_equal(unfitted_like(auto)().fit(shown).annotate(corpus), before)
+    np.testing.assert_allclose(before.sum(axis=1), 1)
+
+
+def test_a_blend_can_learn_from_a_single_caption(corpus):
+    auto = Auto(["knn", "naive-bayes"]).fit(corpus)
+    shown = corpus.without_captions(np.arange(60) > 0)
+    np.testing.assert_allclose(unfitted_like(auto)().fit(shown).annotate(corpus).sum(axis=1), 1)
+
+
+def test_near_copies_are_hidden_together(corpus):
+    groups = np.arange(60) // 5
+    for annotator in (make_annotator("knn"), Auto(["knn"])):
+        again = held_out_again(annotator.fit(corpus), corpus, groups=groups)
+        for group in range(12):
+            assert len(np.unique(again.fold_of[(groups == group) & corpus.tagged])) == 1
 
 
 def test_the_number_of_topics_can_be_changed(corpus):

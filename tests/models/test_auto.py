@@ -1,5 +1,6 @@
 """auto: what it tries, what it keeps, what it tells, and that hidden captions stay hidden."""
 
+import zlib
 from time import perf_counter
 
 import numpy as np
@@ -11,8 +12,11 @@ from scipy import sparse
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.auto import Auto
-from topicture.models.auto_members import MEMBERS, members_for
+from topicture.models.auto_members import MEMBERS, Member, members_for
+from topicture.models.auto_trials import Trials
+from topicture.models.base import Annotator
 from topicture.models.blend import nats_by_word
+from topicture.models.empirical import word_frequencies
 from topicture.models.logistic import Logistic
 from topicture.models.registry import load_annotator
 from topicture.models.time_limit import OutOfTime
@@ -205,6 +209,90 @@ def test_held_out_answers_are_honest(rng):
     assert honest > nats_by_word(frequencies, captions) - 0.02
     assert (auto.fold_of_ >= 0).sum() == corpus.tagged.sum()
     np.testing.assert_allclose(auto.held_out_.sum(axis=1), auto.fold_of_ >= 0)
+
+
+class Guess(Annotator):
+    """Answers that have nothing to do with the image; another `luck`, other answers."""
+
+    name = "guess"
+
+    def __init__(self, luck=0):
+        self.luck = luck
+
+    def _fit(self, corpus, callback):
+        self.result_ = ""
+
+    def _annotate(self, corpus):
+        numbers = [zlib.crc32(name.encode()) for name in corpus.image_ids]
+        return np.stack([np.random.default_rng((self.luck, n)).dirichlet(np.ones(6)) for n in numbers])
+
+
+def guessing(monkeypatch, n_members, n_settings):
+    """Let members be such that guess."""
+    members = [
+        Member(f"guess {m}", None, tuple({"luck": m * n_settings + luck} for luck in range(n_settings)))
+        for m in range(n_members)
+    ]
+    monkeypatch.setattr(Member, "make", lambda self, settings, seed: Guess(**settings))
+    monkeypatch.setattr("topicture.models.auto.members_for", lambda *_: members)
+
+
+def test_members_are_not_judged_on_what_they_were_chosen_by(rng, monkeypatch):
+    """Of ten members that guess some seem to help; what is told about the blend must not count that."""
+    guessing(monkeypatch, n_members=10, n_settings=1)
+    gains = []
+    for _ in range(4):
+        corpus, _ = collection(rng, n_images=60, n_tagged=60)
+        auto = Auto().fit(corpus)
+        captions = sparse.csr_array(corpus.captions)
+        others = [word_frequencies(corpus.without_captions(auto.fold_of_ == fold), 0.5) for fold in range(3)]
+        chance = nats_by_word(np.array(others)[auto.fold_of_], captions)
+        gains.append(chance - nats_by_word(auto.held_out_, captions))
+    assert np.mean(gains) < 0.03, gains
+
+
+def test_settings_are_not_judged_on_what_they_were_chosen_by(rng, monkeypatch):
+    """The best of thirty settings that guess is two standard deviations better on the captions it was chosen by."""
+    guessing(monkeypatch, n_members=1, n_settings=30)
+    found = []
+    run = Trials.run
+    monkeypatch.setattr(
+        Trials, "run", lambda *a: (found.append((a[0], run(*a)[0][0])), ([found[-1][1]], {}))[1]
+    )
+    above = []
+    for seed in range(5):
+        corpus, _ = collection(rng, n_images=60, n_tagged=60)
+        Auto(seed=seed).fit(corpus)
+        trials, tried = found[-1]
+        first = trials.fold_of == 0
+        captions = sparse.csr_array(corpus.captions[first])
+        luck = [nats_by_word(Guess(n).fit(corpus).annotate(corpus[first]), captions) for n in range(30)]
+        above.append((nats_by_word(tried.p[first], captions) - np.mean(luck)) / np.std(luck))
+    assert np.mean(above) > -1  # 0 on average, with a standard error of 0.45
+
+
+def test_near_copies_do_not_tell_each_others_captions(rng):
+    """Captions without any relation to the images: whoever foretells some has seen them on a copy."""
+    descriptor = np.repeat(rng.normal(size=(60, 64)), 3, axis=0) + 0.1 * rng.normal(size=(180, 64))
+    captions = np.repeat(np.eye(6)[rng.integers(0, 6, 60)], 3, axis=0)
+    corpus = Corpus.from_arrays(captions=captions, vocabulary=list("abcdef"), descriptor=descriptor)
+    auto = Auto(["knn", "logistic"]).fit(corpus)
+    hidden = sparse.csr_array(captions)
+    chance = nats_by_word(np.tile(auto.p_w_, (180, 1)), hidden)
+    assert nats_by_word(auto.held_out_, hidden) > chance - 0.02
+    apart = Auto(["knn", "logistic"]).fit(corpus, groups=np.arange(180))
+    assert nats_by_word(apart.held_out_, hidden) < chance - 1
+
+
+def test_groups_follow_their_images(rng):
+    corpus, _ = collection(rng)
+    groups = rng.integers(0, 30, len(corpus))
+    fold_of = Auto(["knn"]).fit(corpus, groups=groups).fold_of_
+    shuffled = rng.permutation(len(corpus))
+    again = Auto(["knn"]).fit(corpus[shuffled], groups=groups[shuffled])
+    np.testing.assert_array_equal(again.fold_of_, fold_of)
+    for group in range(30):
+        assert len(np.unique(fold_of[(groups == group) & corpus.tagged])) <= 1
 
 
 def test_learns_again_from_another_collection(rng):

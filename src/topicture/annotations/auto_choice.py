@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from topicture.annotations.metrics import summary
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator
+from topicture.models.folds import folds_of
 from topicture.models.interrupts import all_or_nothing
 
 __all__ = ["HeldOut", "Trial", "held_out", "judge", "settings_for", "settled"]
@@ -78,6 +79,7 @@ def held_out(
     corpus: Corpus,
     *,
     also: NDArray[np.bool_] | None = None,
+    groups: ArrayLike | None = None,
     n_folds: int = N_FOLDS,
     seed: int = 0,
     on_fold: Callable[[int], None] = lambda done: None,
@@ -85,14 +87,15 @@ def held_out(
     """Hide one fold of the captions after the other, learn, and annotate what was hidden.
 
     `also` (D,) names images without a caption to annotate as well, such as those that people rejected words for.
+    `groups` as for `folds_of`: images that are hidden together.
 
     Raises CorpusError where there are fewer tagged images than folds.
     """
-    tagged = np.flatnonzero(corpus.tagged)
-    if len(tagged) < n_folds:
-        raise CorpusError(f"{len(tagged)} tagged photos are too few to learn from; tag at least {n_folds}")
-    fold_of = np.full(len(corpus), -1)
-    fold_of[np.random.default_rng(seed).permutation(tagged)] = np.arange(len(tagged)) % n_folds
+    n_tagged = int(corpus.tagged.sum())
+    if n_tagged < n_folds:
+        raise CorpusError(f"{n_tagged} tagged photos are too few to learn from; tag at least {n_folds}")
+    fold_of = folds_of(corpus, n_folds, seed=seed, groups=groups)
+    n_folds = int(fold_of.max()) + 1
     extra = np.zeros(len(corpus), bool) if also is None else also & (fold_of < 0)
     p = np.zeros((len(corpus), corpus.n_words))
     for fold in range(n_folds):

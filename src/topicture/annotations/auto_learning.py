@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from topicture.annotations.auto_choice import N_FOLDS, HeldOut, Trial, judge
 from topicture.corpus import Corpus
@@ -37,6 +37,7 @@ def learn_auto(
     corpus: Corpus,
     *,
     also: NDArray[np.bool_] | None = None,
+    groups: ArrayLike | None = None,
     n_folds: int = N_FOLDS,
     budget_seconds: float = 600.0,
     seed: int = 0,
@@ -45,14 +46,17 @@ def learn_auto(
     """Try, choose and learn from everything.
 
     `also` (D,) names images without a caption to annotate as well, such as those that people rejected words for; the
-    answers are those of the final annotator, which has not seen any caption of theirs.
+    answers are those of the final annotator, which has not seen any caption of theirs. `groups` as for `folds_of`:
+    images that are hidden together.
 
     Raises CorpusError where there are fewer tagged images than folds.
     """
     n_tagged = int(corpus.tagged.sum())
     if n_tagged < n_folds:
         raise CorpusError(f"{n_tagged} tagged photos are too few to learn from; tag at least {n_folds}")
-    auto = Auto(n_folds=n_folds, budget_seconds=budget_seconds, seed=seed).fit(corpus, callback=callback)
+    auto = Auto(n_folds=n_folds, budget_seconds=budget_seconds, seed=seed).fit(
+        corpus, callback=callback, groups=groups
+    )
     # `fit` goes through the images in order of their ids.
     order = np.argsort(corpus.image_ids, kind="stable")
     p, fold_of = np.zeros_like(auto.held_out_), np.empty_like(auto.fold_of_)

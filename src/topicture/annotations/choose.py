@@ -2,7 +2,7 @@
 
 The captions of one fold of the tagged images after the other are hidden; the annotator learns from the whole corpus
 without them, untagged images included, and is judged on the hidden ones. So a graph or a mixture is tried exactly as
-it will be used.
+it will be used. Near copies are hidden together (`models.folds`).
 """
 
 import itertools
@@ -16,6 +16,7 @@ from topicture.annotations.metrics import Summary, summary
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.base import Annotator
+from topicture.models.folds import folds_of
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 
@@ -112,7 +113,9 @@ def choose_in_turn(
             key = pickle.dumps(sorted(annotator.get_params(deep=False).items()))
             if key in reached:
                 continue
-            reached[key] = _candidate(tried, [_held_out(annotator, corpus, fold, measure) for fold in folds])
+            reached[key] = _candidate(
+                tried, [_held_out(annotator, corpus, hidden, measure) for hidden in folds]
+            )
             if on_candidate is not None:
                 on_candidate(reached[key])
     return Choice(measure, tuple(_ranked(reached, sign)))
@@ -130,18 +133,18 @@ def _candidate(params: dict[str, Any], scores: Sequence[float]) -> Candidate:
 
 
 def _folds(corpus: Corpus, n_folds: int, seed: int) -> list[np.ndarray]:
-    tagged = np.flatnonzero(corpus.tagged)
-    if not 2 <= n_folds <= len(tagged):
+    """Which images are hidden, (D,) bool, one after the other."""
+    n_tagged = int(corpus.tagged.sum())
+    if not 2 <= n_folds <= n_tagged:
         raise CorpusError(
-            f"choose: n_folds must lie between 2 and the number of tagged images, {len(tagged)}; got {n_folds}"
+            f"choose: n_folds must lie between 2 and the number of tagged images, {n_tagged}; got {n_folds}"
         )
-    return np.array_split(np.random.default_rng(seed).permutation(tagged), n_folds)
+    fold_of = folds_of(corpus, n_folds, seed=seed)
+    return [fold_of == fold for fold in range(int(fold_of.max()) + 1)]
 
 
-def _held_out(annotator: Annotator, corpus: Corpus, fold: np.ndarray, measure: str) -> float:
-    hidden = np.zeros(len(corpus), bool)
-    hidden[fold] = True
+def _held_out(annotator: Annotator, corpus: Corpus, hidden: np.ndarray, measure: str) -> float:
     with all_or_nothing():
         annotator.fit(corpus.without_captions(hidden))
-    judged = corpus[np.sort(fold)]
+    judged = corpus[hidden]
     return float(getattr(summary(annotator.annotate(judged.without_captions()), judged.captions), measure))

@@ -92,8 +92,13 @@ def fit_presence(p: Floats, truth: Bools, known: Bools, *, seed: int = 0) -> Pre
 def cross_fitted(
     p: Floats, truth: Bools, known: Bools, fold_of: NDArray[np.int64], *, seed: int = 0
 ) -> Floats:
-    """Presence of each image by a calibration that has not seen its fold: what an honest judgement needs, (D, V)."""
+    """Presence of each image by a calibration that has not seen its fold: what an honest judgement needs, (D, V).
+
+    Images of no fold (-1), such as those that were reviewed but have no caption, are dealt out evenly.
+    """
     presence = np.empty_like(p)
+    n_folds = max(int(fold_of.max()) + 1, 2)
+    fold_of = np.where(fold_of < 0, np.arange(len(fold_of)) % n_folds, fold_of)
     for fold in np.unique(fold_of):
         inside = fold_of == fold
         others = fit_presence(p[~inside], truth[~inside], known[~inside], seed=seed)

@@ -10,16 +10,19 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from topicture.annotations.metrics import summary
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
+from topicture.models.folds import folds_of
 from topicture.models.interrupts import all_or_nothing
+from topicture.models.look_alikes import look_alikes
 
 __all__ = ["Curve", "CurvePoint", "Gain", "gain_of_last_step", "learning_curve", "quality_by_topics"]
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
-TEST_SHARE = 1 / 3
+TEST_PARTS = 3  # one of which is judged on
 FEWEST_TAGGED = 6
 
 OnFit = Callable[[int, int], None]
@@ -64,6 +67,7 @@ def learning_curve(
     make: Callable[[], Learner],
     corpus: Corpus,
     *,
+    groups: ArrayLike | None = None,
     shares: Sequence[float] = SHARES,
     n_draws: int = 4,
     seed: int = 0,
@@ -74,7 +78,8 @@ def learning_curve(
 
     In every draw the captions of a random third of the tagged images are hidden, to be judged on. Of the others nested
     random shares are shown, the smallest first; all other images stay in the corpus without captions. Draws that the
-    time did not suffice for are left out whole, except the first.
+    time did not suffice for are left out whole, except the first. `groups` as for `folds_of`: images of one group are
+    not both shown and judged on.
 
     Raises CorpusError where fewer than 6 images are tagged.
     """
@@ -83,10 +88,10 @@ def learning_curve(
         raise CorpusError(f"{len(tagged)} tagged photos are too few for a learning curve; tag at least 6")
     rng, clock = np.random.default_rng(seed), _Clock(seconds, n_draws * len(shares), on_fit)
     scores: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    groups = look_alikes(corpus) if groups is None else groups
     for draw in range(n_draws):
-        order = rng.permutation(tagged)
-        n_test = max(1, round(TEST_SHARE * len(tagged)))
-        test, pool = np.sort(order[:n_test]), order[n_test:]
+        part_of = folds_of(corpus, TEST_PARTS, seed=rng, groups=groups)
+        test, pool = np.flatnonzero(part_of == 0), rng.permutation(np.flatnonzero(part_of > 0))
         found: dict[int, tuple[float, float]] = {}
         for share in sorted(shares):
             n_shown = max(1, round(share * len(pool)))
@@ -106,6 +111,7 @@ def quality_by_topics(
     corpus: Corpus,
     n_topics: Sequence[int],
     *,
+    groups: ArrayLike | None = None,
     n_folds: int = 3,
     seed: int = 0,
     seconds: float = np.inf,
@@ -118,16 +124,18 @@ def quality_by_topics(
     tagged = np.flatnonzero(corpus.tagged)
     if len(tagged) < n_folds:
         raise CorpusError(f"{len(tagged)} tagged photos are too few for {n_folds} folds")
-    order = np.random.default_rng(seed).permutation(tagged)
-    folds = [order[fold::n_folds] for fold in range(n_folds)]  # those of `auto_choice.held_out`
+    fold_of = folds_of(corpus, n_folds, seed=seed, groups=groups)  # those of `auto_choice.held_out`
+    n_folds = int(fold_of.max()) + 1
     clock = _Clock(seconds, n_folds * len(n_topics), on_fit)
     scores: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for fold in folds:  # fold by fold, so that a run out of time leaves a whole curve of fewer folds
-        shown = np.setdiff1d(tagged, fold)
+    for fold in range(n_folds):  # one by one, so that a run out of time leaves a whole curve of fewer folds
+        shown, hidden = (
+            np.flatnonzero((fold_of >= 0) & inside) for inside in (fold_of != fold, fold_of == fold)
+        )
         for K in n_topics:
             if clock.suffices():
                 with clock:
-                    values = _quality(lambda K=K: make(K), corpus, shown, np.sort(fold))  # type: ignore[misc]
+                    values = _quality(lambda K=K: make(K), corpus, shown, hidden)  # type: ignore[misc]
                     scores[K].append(values)
     return _curve(scores, clock.sufficed)
 

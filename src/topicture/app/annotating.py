@@ -53,7 +53,8 @@ def annotate(
     top : suggest so many words a photo, however probable
     rejected_too : suggest words again that were rejected for the photo
 
-    A word that was decided for a photo is not suggested for it.
+    A word that was decided for a photo is not suggested for it. Photos that the model has learned from get the answers
+    that were given while their tags were hidden.
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise TopictureError(f"the threshold is a probability between 0 and 1, not {threshold:g}")
@@ -64,7 +65,7 @@ def annotate(
     images = catalog.places.living()
     description = look_at(catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary)
     report("Annotating", 0, None)
-    presence = learned.presence(learned.annotator.annotate(description.corpus))
+    presence = learned.presence(_unseen(learned, description.corpus))
     numbers = np.array([images[i].image for i in description.kept])
     _save_index(catalog, learned, numbers, presence, description.corpus)
     wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
@@ -80,6 +81,12 @@ def annotate(
         suggestions=len(rows),
         skipped=tuple(f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable),
     )
+
+
+def _unseen(learned: Learned, corpus: Corpus) -> np.ndarray:
+    """p(word | photo), (D, V), by models that have not seen the photo's own tags."""
+    p = learned.annotator.annotate(corpus)
+    return p if learned.answers is None else learned.answers.put_into(p, corpus.image_ids)
 
 
 def _wanted(

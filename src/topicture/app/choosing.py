@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from topicture.annotations.auto_choice import HeldOut, Trial, judge, settings_for
 from topicture.annotations.auto_learning import MemberTrial, learn_auto
@@ -35,6 +35,7 @@ def choose_and_fit(
     model: str,
     judged: NDArray[np.bool_],
     *,
+    groups: ArrayLike | None = None,
     budget_seconds: float,
     seed: int,
     report: Report,
@@ -42,11 +43,17 @@ def choose_and_fit(
     """Learn from everything, and score the hidden folds with the very same settings.
 
     `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores, but for
-    captioned ones beyond the sample that `auto` tries a large collection on. `budget_seconds` is for `auto`.
+    captioned ones beyond the sample that `auto` tries a large collection on. `groups` as for `folds_of`: images that
+    are hidden together. `budget_seconds` is for `auto`.
     """
     if model == "auto":
         found = learn_auto(
-            corpus, also=judged, budget_seconds=budget_seconds, seed=seed, callback=_stages(report)
+            corpus,
+            also=judged,
+            groups=groups,
+            budget_seconds=budget_seconds,
+            seed=seed,
+            callback=_stages(report),
         )
         return Chosen(found.annotator, found.trial, found.members, found.held_out)
     annotator = fit(model, corpus, "Learning", report)
@@ -54,6 +61,7 @@ def choose_and_fit(
         annotator,
         corpus,
         also=judged,
+        groups=groups,
         seed=seed,
         on_fold=lambda done, total: report("Hiding tags", done, total),
     )

@@ -7,6 +7,7 @@ kept beside the model under a name that tells what they were made from.
 import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from posixpath import dirname as folder_of
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from topicture.app.taggings import Taggings, gather
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.files import read_model, write_model
+from topicture.models.look_alikes import look_alikes
 from topicture.store import Catalog
 from topicture.vision.pipeline import Photo, describe
 
@@ -38,6 +40,7 @@ class Evidence:
     ----------
     corpus : the photos with their present tags
     paths : (D,) relative to the root
+    groups : (D,) photos that are hidden together: near copies
     sample : positions of the photos that models were fitted on for answers: all, or a sample of a large collection
     judged : (J,) positions of the judged photos in the corpus
     presence : (J, V) honest probabilities: neither model nor calibration had seen the photo's tags
@@ -47,6 +50,7 @@ class Evidence:
 
     corpus: Corpus
     paths: list[str]
+    groups: NDArray[np.int64] = field(repr=False)
     sample: NDArray[np.int64] = field(repr=False)
     judged: NDArray[np.int64] = field(repr=False)
     presence: NDArray[np.float64] = field(repr=False)
@@ -81,15 +85,18 @@ def gather_evidence(
         )
     truth, known = taggings.truth[kept], taggings.known[kept]
     sample = _sample(corpus)
-    scores = _held_out(learned, folder, corpus, sample, known.any(axis=1), report)
+    own_paths = [taggings.images[i].path for i in kept]
+    groups = look_alikes(corpus, [folder_of(path) for path in own_paths])
+    scores = _held_out(learned, folder, corpus, groups, sample, known.any(axis=1), report)
     judged = known.any(axis=1) & scores.p.any(axis=1)
     paths = {image.content.hex(): image.path for image in taggings.images}
     return Evidence(
         corpus,
-        [taggings.images[i].path for i in kept],
+        own_paths,
+        groups,
         sample,
         np.flatnonzero(judged),
-        _honest(scores, truth, known, judged),
+        cross_fitted(scores.p[judged], truth[judged], known[judged], scores.fold_of[judged], seed=SEED),
         truth[judged],
         known[judged],
         tuple(f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable),
@@ -122,16 +129,6 @@ def _sample(corpus: Corpus) -> NDArray[np.int64]:
     return np.sort(np.concatenate([tagged, others]))
 
 
-def _honest(
-    scores: HeldOut, truth: NDArray[np.bool_], known: NDArray[np.bool_], judged: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Presence by calibrations that have not seen the photo's fold, as `learn` judges its own."""
-    fold_of = scores.fold_of[judged]
-    # Reviewed photos without a caption belong to no fold; they are dealt out evenly.
-    fold_of = np.where(fold_of < 0, np.arange(len(fold_of)) % N_FOLDS, fold_of)
-    return cross_fitted(scores.p[judged], truth[judged], known[judged], fold_of, seed=SEED)
-
-
 # --- Held-out answers, kept --------------------------------------------------------------------------------------
 
 
@@ -139,12 +136,13 @@ def _held_out(
     learned: Learned,
     folder: Path,
     corpus: Corpus,
+    groups: NDArray[np.int64],
     sample: NDArray[np.int64],
     judged: NDArray[np.bool_],
     report: Report,
 ) -> HeldOut:
     """Answers for the photos of the sample, zeros for others."""
-    path = folder / f"held-out-{_key(folder, corpus, judged)}.safetensors"
+    path = folder / f"held-out-{_key(folder, corpus, groups, judged)}.safetensors"
     kept = _read(path, corpus)
     if kept is not None:
         return kept
@@ -153,6 +151,7 @@ def _held_out(
         learned.annotator,
         corpus[sample],
         also=judged[sample],
+        groups=groups[sample],
         seed=SEED,
         on_fold=lambda done, total: report("Hiding tags", done, total),
     )
@@ -185,13 +184,13 @@ def _read(path: Path, corpus: Corpus) -> HeldOut | None:
     return HeldOut(p, fold_of) if fold_of.shape == (len(corpus),) else None
 
 
-def _key(folder: Path, corpus: Corpus, judged: NDArray[np.bool_]) -> str:
-    """Changes with the model, the photos, and what was said about them."""
+def _key(folder: Path, corpus: Corpus, groups: NDArray[np.int64], judged: NDArray[np.bool_]) -> str:
+    """Changes with the model, the photos, what was said about them, and what is hidden together."""
     digest = hashlib.sha256(f"{N_FOLDS} {SEED} ".encode())
     for name in ("model.safetensors", "features.safetensors"):
         digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
     digest.update("\0".join(corpus.image_ids.tolist()).encode())
     captions = corpus.captions
-    for array in (captions.indptr, captions.indices, captions.data, judged):
+    for array in (captions.indptr, captions.indices, captions.data, groups, judged):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]

@@ -244,10 +244,11 @@ def _curves(
 ) -> tuple[Curve | None, dict[str, Curve]]:
     if minutes is None:
         return None, {}
-    corpus = evidence.corpus[evidence.sample]
+    corpus, groups = evidence.corpus[evidence.sample], evidence.groups[evidence.sample]
     learning = learning_curve(
         unfitted_like(learned.annotator),
         corpus,
+        groups=groups,
         seed=SEED,
         seconds=LEARNING_SHARE * 60 * minutes,
         on_fit=lambda done, total: report("Learning curve", done, total),
@@ -263,6 +264,7 @@ def _curves(
             make,
             corpus,
             sorted({max(2, K // 4), max(2, K // 2), K, 2 * K}),
+            groups=groups,
             seed=SEED,
             seconds=(1 - LEARNING_SHARE) * 60 * minutes / len(with_k),
             on_fit=lambda done, total, name=name: report(f"Topics of {name}", done, total),  # type: ignore[misc]

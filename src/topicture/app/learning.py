@@ -1,6 +1,7 @@
 """Learn: photos and tags to a model with calibrated probabilities."""
 
 from dataclasses import asdict, dataclass
+from posixpath import dirname as folder_of
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from topicture.app.choosing import choose_and_fit, fit
 from topicture.app.model_folder import Learned, save_learned
 from topicture.app.progress import Report, silent
 from topicture.app.taggings import Taggings, gather
+from topicture.app.unseen_answers import UnseenAnswers
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import columns_of
+from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
 from topicture.store.places import LivingImage
@@ -91,7 +94,13 @@ def learn(
     n_tagged = int(corpus.tagged.sum())
     truth, known = taggings.truth[kept], taggings.known[kept]
     annotator, trial, members, scores = choose_and_fit(
-        corpus, model, known.any(axis=1), budget_seconds=budget_seconds, seed=seed, report=report
+        corpus,
+        model,
+        known.any(axis=1),
+        groups=look_alikes(corpus, [folder_of(taggings.images[i].path) for i in kept]),
+        budget_seconds=budget_seconds,
+        seed=seed,
+        report=report,
     )
     presence, pairs = _calibrate(scores, truth, known, seed)
     region_annotator = None
@@ -100,7 +109,13 @@ def learn(
     by_region = next((a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None)
     told = _told(trial, pairs, corpus, min_count, n_tagged)
     learned = Learned(
-        annotator, region_annotator, description.features, presence, pairs.above(LEAST_PRESENCE), told
+        annotator,
+        region_annotator,
+        description.features,
+        presence,
+        pairs.above(LEAST_PRESENCE),
+        told,
+        UnseenAnswers.of(corpus, scores),
     )
     folder = catalog.new_folder("models")
     save_learned(folder, learned)
@@ -169,10 +184,8 @@ def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Pres
     judged = known.any(axis=1) & scores.p.any(axis=1)
     p, truth, known = scores.p[judged], truth[judged], known[judged]
     presence = fit_presence(p, truth, known, seed=seed)
-    # Reviewed photos without a caption belong to no fold; they are dealt out evenly.
-    fold_of = scores.fold_of[judged]
-    fold_of = np.where(fold_of < 0, np.arange(len(fold_of)) % N_FOLDS, fold_of)
-    return presence, JudgedPairs.of(cross_fitted(p, truth, known, fold_of, seed=seed), truth, known)
+    honest = cross_fitted(p, truth, known, scores.fold_of[judged], seed=seed)
+    return presence, JudgedPairs.of(honest, truth, known)
 
 
 def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ model.safetensors      the annotator
 regions.safetensors    an annotator for regions, where the first has none
 features.safetensors   recipe, scalings, projections and codebooks
 presence.safetensors   the calibration, and the held-out pairs that thresholds are read from
+answers.safetensors    answers for the tagged photos while their tags were hidden; models of old have none
 report.json            choice of the model, reliability, precision of each tag
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from topicture.annotations.presence import JudgedPairs, Presence
 from topicture.app.reports import load_report
+from topicture.app.unseen_answers import UnseenAnswers
 from topicture.atomic import new_folder
 from topicture.corpus import Vocabulary
 from topicture.errors import ModelFileError
@@ -37,6 +39,7 @@ class Learned:
     presence: Presence
     pairs: JudgedPairs
     report: dict[str, Any] = field(repr=False)
+    answers: UnseenAnswers | None = field(default=None, repr=False)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -54,6 +57,8 @@ def save_learned(folder: Path, learned: Learned) -> None:
         )
         pairs = {f"pairs/{name}": value for name, value in learned.pairs._asdict().items()}
         write_model(new / "presence.safetensors", {}, {**learned.presence.to_arrays(), **pairs})
+        if learned.answers is not None:
+            write_model(new / "answers.safetensors", {}, learned.answers.to_arrays())
         (new / "report.json").write_text(json.dumps(learned.report, indent=1), encoding="utf-8")
 
 
@@ -66,7 +71,7 @@ def load_learned(folder: Path) -> Learned:
         A file is missing, damaged, foreign, or the parts do not fit each other.
     """
     annotator = load_annotator(folder / "model.safetensors")
-    regions = folder / "regions.safetensors"
+    regions, answers = folder / "regions.safetensors", folder / "answers.safetensors"
     header, arrays = read_model(folder / "features.safetensors")
     _, calibration = read_model(folder / "presence.safetensors")
     try:
@@ -84,4 +89,7 @@ def load_learned(folder: Path) -> Learned:
         Presence(*(np.asarray(array, np.float64) for array in presence)),
         pairs,
         load_report(folder),
+        UnseenAnswers.from_arrays(read_model(answers)[1], len(annotator.vocabulary_), str(answers))
+        if answers.exists()
+        else None,
     )

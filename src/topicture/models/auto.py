@@ -1,9 +1,11 @@
 r"""The default annotator: tries several models on the tagged images, and blends those that help.
 
 The captions of one fold of the tagged images after the other are hidden; every member learns from the whole corpus
-without them, untagged images included, and annotates the hidden ones. On these answers the blend is learned (blend.py).
-Settings of a member are compared on the first fold. If the blend, with weights learned on the other folds, is not
-better than the best member alone, that member is what is used. At last the chosen members learn from everything.
+without them, untagged images included, and annotates the hidden ones. On these answers the blend is chosen
+(blend_choice.py); settings of a member are compared on the first fold. At last the chosen members learn from all.
+
+What is told about quality, and what probabilities are calibrated on, are answers for every fold by a blend that was
+chosen on the others, settings included. Near copies are in one fold (folds.py).
 
 Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
 and left out; the table says so. Members of a large collection are tried on a sample of it.
@@ -16,6 +18,7 @@ from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from topicture.corpus import Corpus
@@ -23,8 +26,16 @@ from topicture.errors import CorpusError, TopictureError
 from topicture.models.auto_members import MEMBERS, members_for
 from topicture.models.auto_trials import FAILURES, AutoStep, Trials, Tried, fitted, why_failed
 from topicture.models.base import Annotator, columns_of
-from topicture.models.blend import Blend, best_background, fit_blend, nats_by_word, pruned
+from topicture.models.blend import Blend, nats_by_word
+from topicture.models.blend_choice import (
+    PSEUDO_COUNT,
+    choose_blend,
+    judge_choice,
+    word_frequencies_of_folds,
+)
 from topicture.models.empirical import word_frequencies
+from topicture.models.folds import folds_of
+from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.models.threads import one_thread_products
 from topicture.models.time_limit import OutOfTime, TimeLimit
@@ -98,10 +109,21 @@ class Auto(Annotator):
 
     # --- Learn -------------------------------------------------------------------------------------------
 
-    def fit(self, corpus: Corpus, *, callback: Callable[[Any], None] | None = None) -> Self:
-        """Try, choose and learn; see `Annotator.fit`."""
+    def fit(
+        self,
+        corpus: Corpus,
+        *,
+        callback: Callable[[Any], None] | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Try, choose and learn; see `Annotator.fit`. `groups` as for `folds_of`: images that are hidden together."""
         self.__dict__.pop("members_", None)  # what an earlier corpus needed says nothing about this one
-        return super().fit(corpus, callback=callback)
+        order = np.argsort(corpus.image_ids, kind="stable")  # that of `_fit`
+        self._groups = None if groups is None else np.asarray(groups)[order]
+        try:
+            return super().fit(corpus, callback=callback)
+        finally:
+            del self._groups
 
     def _check_params(self) -> None:
         if self.n_folds < 2:
@@ -122,13 +144,16 @@ class Auto(Annotator):
             few = "one sample" if corpus.tagged.any() else "no image"
             raise CorpusError(f"{self.name}: {few} is tagged, too few to learn from; tag at least two")
         rng = np.random.default_rng(self.seed)
-        self.p_w_ = word_frequencies(corpus, 0.5)
+        self.p_w_ = word_frequencies(corpus, PSEUDO_COUNT)
         sample = _sample(corpus, rng)
         some = corpus if len(sample) == len(corpus) else corpus[sample]
+        groups = look_alikes(some) if self._groups is None else self._groups[sample]
         self.fold_of_ = np.full(len(corpus), -1)
-        self.fold_of_[sample] = fold_of = _folds(some, self.n_folds, rng)
+        self.fold_of_[sample] = fold_of = folds_of(some, self.n_folds, seed=rng, groups=groups)
+        half_of = folds_of(some.without_captions(fold_of != 0), 2, seed=rng, groups=groups)
+        p_w = word_frequencies_of_folds(corpus, self.fold_of_)
         growth = len(corpus) / len(some)
-        trials = Trials(some, fold_of, self.p_w_, self.seed, growth, callback)
+        trials = Trials(some, fold_of, half_of, p_w[0], self.seed, growth, callback)
         tried, left_out = trials.run(members_for(some, self.members), deadline)
         inside = fold_of >= 0
         captions = sparse.csr_array(some.captions[inside])
@@ -139,7 +164,7 @@ class Auto(Annotator):
                 raise CorpusError(
                     f"{self.name}: no member can learn from this corpus: {reasons or 'it has no view that one needs'}"
                 )
-            kept, answers = self._choose(tried, captions, fold_of[inside])
+            kept, answers = self._choose(tried, p_w, captions, fold_of[inside])
             try:
                 self.members_ = self._learned([tried[m] for m in kept], corpus, some, deadline, callback)
             except _Failed as failed:  # the others are blended anew
@@ -193,24 +218,16 @@ class Auto(Annotator):
     # --- Choose ------------------------------------------------------------------------------------------
 
     def _choose(
-        self, tried: list[Tried], captions: sparse.csr_array, fold_of: np.ndarray
+        self, tried: list[Tried], p_w: np.ndarray, captions: sparse.csr_array, fold_of: np.ndarray
     ) -> tuple[list[int], np.ndarray]:
         """Members to keep, and the answers for hidden captions; sets the blend and completes the table."""
         p = [t.p.astype(np.float64) for t in tried]
-        backgrounds = np.array([best_background(one, self.p_w_, captions) for one in p])
-        alone = [self._cross_fitted([m], p, backgrounds, captions, fold_of) for m in range(len(p))]
-        nats = [nats_by_word(answers, captions) for answers in alone]
-        best = int(np.argmin(nats))
-        kept = pruned(p, backgrounds, self.p_w_, captions)
-        answers = self._cross_fitted(kept, p, backgrounds, captions, fold_of)
-        together = nats_by_word(answers, captions)
-        if len(kept) > 1 and together < nats[best]:
-            why = f"blend of {len(kept)} models"
-        else:
-            kept, answers, together = [best], alone[best], nats[best]
-            why = f"{tried[best].member.title} alone"
-        self.blend_ = fit_blend([p[m] for m in kept], backgrounds[kept], self.p_w_, captions)
-        found, single = np.exp(together), np.exp(nats[best])
+        choice = choose_blend(p, p_w[fold_of], captions, fold_of)
+        kept, self.blend_ = choice.kept, choice.blend
+        answers, alone = judge_choice(p, p_w[fold_of], captions, fold_of)
+        nats = [nats_by_word(one, captions) for one in alone]
+        why = f"blend of {len(kept)} models" if len(kept) > 1 else f"{tried[kept[0]].member.title} alone"
+        found, single = np.exp(nats_by_word(answers, captions)), np.exp(min(nats))
         self.result_ = f"{why}: perplexity of hidden captions {found:.1f}, best member {single:.1f}"
         weights = dict(zip(kept, self.blend_.weights.tolist(), strict=True))
         rows = [
@@ -219,7 +236,7 @@ class Auto(Annotator):
                 t.settings,
                 float(np.exp(nats[m])),
                 t.seconds,
-                float(backgrounds[m]),
+                float(choice.alone[m].backgrounds[0]),
                 weights.get(m, 0.0),
                 "used" if m in weights else "does not help the others",
             )
@@ -228,23 +245,6 @@ class Auto(Annotator):
         self.report_ = rows
         self.alone_ = {t.member.title: alone[m].astype(np.float32) for m, t in enumerate(tried)}
         return kept, answers
-
-    def _cross_fitted(
-        self,
-        chosen: list[int],
-        p: list[np.ndarray],
-        backgrounds: np.ndarray,
-        captions: sparse.csr_array,
-        fold_of: np.ndarray,
-    ) -> np.ndarray:
-        """Answers (n, V) of blends of the chosen members, each with weights learned on the other folds."""
-        answers = np.zeros_like(p[0])
-        for fold in range(int(fold_of.max()) + 1):
-            inside = fold_of == fold
-            others = [p[m][~inside] for m in chosen]
-            blend = fit_blend(others, backgrounds[chosen], self.p_w_, captions[~inside])
-            answers[inside] = blend([p[m][inside] for m in chosen], self.p_w_)
-        return answers
 
     # --- Use ---------------------------------------------------------------------------------------------
 
@@ -303,11 +303,3 @@ def _sample(corpus: Corpus, rng: np.random.Generator) -> np.ndarray:
     tagged, others = (rng.permutation(np.flatnonzero(mask)) for mask in (corpus.tagged, ~corpus.tagged))
     n_tagged = min(len(tagged), max(_MOST_TAGGED, _MOST_TRIED - len(others)))
     return np.sort(np.concatenate([tagged[:n_tagged], others[: _MOST_TRIED - n_tagged]]))
-
-
-def _folds(corpus: Corpus, n_folds: int, rng: np.random.Generator) -> np.ndarray:
-    """(D,), -1 for untagged images."""
-    tagged = np.flatnonzero(corpus.tagged)
-    fold_of = np.full(len(corpus), -1)
-    fold_of[rng.permutation(tagged)] = np.arange(len(tagged)) % min(n_folds, len(tagged))
-    return fold_of

@@ -52,12 +52,14 @@ class Trials:
     Attributes
     ----------
     fold_of : (D,) -1 for untagged images
-    p_w : (V,) word frequencies
+    half_of : (D,) half of the images of fold 0, 0 or 1; -1 for others
+    p_w : (V,) word frequencies without the captions of fold 0
     growth : how many times as long learning from everything takes, where the corpus is a sample
     """
 
     corpus: Corpus
     fold_of: np.ndarray
+    half_of: np.ndarray
     p_w: np.ndarray
     seed: int
     growth: float
@@ -111,29 +113,38 @@ class Trials:
         )
 
     def _best_settings(self, member: Member, deadline: float) -> tuple[dict[str, Any], np.ndarray, float]:
-        """The best on the first fold, its answers there, and how long they took.
+        """The best on the first fold, answers there, and how long they took.
+
+        Answers for one half of the fold are those of the settings that are best on the other half: no caption takes
+        part in choosing what it is judged on.
 
         Raises OutOfTime where not even the first settings leave time for the other folds and for learning from
         everything. Settings are compared as long as that time is left.
         """
-        scored: list[tuple[float, int, np.ndarray, float]] = []
-        for number, settings in enumerate(member.settings):
+        tried: list[np.ndarray] = []
+        took: list[float] = []
+        for settings in member.settings:
             since = perf_counter()
             allowed = (deadline - since) / (self.n_folds + self._refits)
             try:
                 p = self._answers(member, settings, 0, allowed)
             except OutOfTime:
-                if not scored:
+                if not tried:
                     raise
                 break
             seconds = perf_counter() - since
-            if seconds > allowed and not scored:
+            if seconds > allowed and not tried:
                 raise OutOfTime(seconds)
-            scored.append((self._nats(p), number, p, seconds))
+            tried.append(p)
+            took.append(seconds)
             if perf_counter() + (self.n_folds + self._refits) * seconds > deadline:
                 break
-        _, number, p, seconds = min(scored, key=lambda item: item[:2])
-        return member.settings[number], p, seconds
+        half_of = self.half_of[self.fold_of == 0]
+        answers = np.empty_like(tried[0])
+        for half in np.unique(half_of):
+            answers[half_of == half] = tried[self._best(tried, half_of != half)][half_of == half]
+        best = self._best(tried, half_of >= 0)
+        return member.settings[best], answers, took[best]
 
     def _answers(self, member: Member, settings: dict[str, Any], fold: int, seconds: float) -> np.ndarray:
         hidden = self.fold_of == fold
@@ -144,9 +155,14 @@ class Trials:
             raise FloatingPointError("its answers are not finite numbers")
         return p
 
-    def _nats(self, p: np.ndarray) -> float:
-        """Of the first fold's captions."""
-        captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0])
+    def _best(self, tried: Sequence[np.ndarray], rows: np.ndarray) -> int:
+        """Which answers for the first fold suit these of its captions; the first where there are none."""
+        if len(tried) == 1 or not rows.any():
+            return 0
+        captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0][rows])
+        return min(range(len(tried)), key=lambda number: self._nats(tried[number][rows], captions))
+
+    def _nats(self, p: np.ndarray, captions: sparse.csr_array) -> float:
         b = best_background(p, self.p_w, captions)
         return nats_by_word(fit_blend([p], np.array([b]), self.p_w, captions)([p], self.p_w), captions)
 

@@ -38,8 +38,8 @@ class Blend(NamedTuple):
     prior_weight: float
 
     def __call__(self, members: Sequence[np.ndarray], p_w: np.ndarray) -> np.ndarray:
-        """p(w | i), (n, V), from the members' (n, V)."""
-        scores = np.tile(self.prior_weight * np.log(p_w), (len(members[0]), 1))
+        """p(w | i), (n, V), from the members' (n, V); p_w is (V,), or (n, V) where it differs by image."""
+        scores = np.broadcast_to(self.prior_weight * np.log(p_w), members[0].shape).copy()
         for p, background, weight in zip(members, self.backgrounds, self.weights, strict=True):
             scores += weight * _log_mixed(p, p_w, background)
         p = np.exp(log_softmax(scores, axis=1))

@@ -17,6 +17,7 @@ from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
 from topicture.models import em
 from topicture.models.expfam import xlogy
+from topicture.models.folds import folds_of
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.plsa import FoldedTopics, Settings, model
 
@@ -47,13 +48,12 @@ def caption_path(n_steps: int, power: float) -> Callable[[Any, Image], Any]:
 
 def steps_on_held_out(annotator: FoldedTopics, corpus: Corpus) -> int:
     """The number of fold-in steps for which held-out captions of a tagged corpus are most likely."""
-    order = np.random.default_rng(annotator.seed).permutation(len(corpus))
-    held, others = np.sort(order[::_HELD_OUT]), np.sort(np.delete(order, np.s_[::_HELD_OUT]))
-    if not len(others):
+    held = folds_of(corpus, _HELD_OUT, seed=annotator.seed) == 0
+    if held.all():
         return LARGEST
     trial = type(annotator)(**{**annotator.get_params(deep=False), "fold_steps": LARGEST, "n_init": 1})
     with all_or_nothing():
-        trial.fit(corpus[others])
+        trial.fit(corpus[~held])
     path = caption_path(LARGEST, annotator.power)
     batches = trial._batches(corpus[held], ("captions", "visual_words"))
     total = sum(values.sum(axis=0) for _, values in em.map_images(path, trial._tables_for_use(), batches))
