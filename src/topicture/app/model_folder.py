@@ -94,8 +94,8 @@ def _fits(presence: Presence, pairs: JudgedPairs, n_words: int) -> Iterator[tupl
     """What the calibration must be like for a vocabulary of so many words."""
     shapes = {
         "coefficients": (4,),
-        **{name: (n_words,) for name in ("frequency", "share", "offsets")},
-        **{name: (len(presence.knots),) for name in ("knots", "values")},
+        **dict.fromkeys(("frequency", "share", "offsets"), (n_words,)),
+        **dict.fromkeys(("knots", "values"), (len(presence.knots),)),
     }
     for name, shape in shapes.items():
         array = getattr(presence, name)
