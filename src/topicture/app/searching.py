@@ -159,9 +159,13 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
     if at >= len(images) or images[at] != image:
         raise DataNotFound("the photo is not in the index yet; run 'topicture annotate'")
     question = np.asarray(rows[at], np.float32)
-    likeness = np.concatenate(
-        [np.asarray(rows[start : start + 8192], np.float32) @ question for start in range(0, len(rows), 8192)]
-    )
+    with np.errstate(invalid="ignore"):  # told by the next line
+        likeness = np.concatenate(
+            [
+                np.asarray(rows[start : start + 8192], np.float32) @ question
+                for start in range(0, len(rows), 8192)
+            ]
+        )
     if not np.isfinite(likeness).all():
         raise ShardError(f"{rows.folder}: holds values that are not numbers; run 'topicture annotate'")
     likeness[at] = -np.inf

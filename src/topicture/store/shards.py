@@ -55,7 +55,7 @@ def write_shards(folder: Path, rows: np.ndarray, shard_rows: int = SHARD_ROWS) -
 class FeatureShards:
     """Rows (D, L) that lie in shards, read like an array: by position, slice, or array of positions.
 
-    Raises ShardError where the folder is not what its manifest says, OSError where it is not there.
+    Raises ShardError where the folder is not what its manifest says, OSError where it has none.
     """
 
     def __init__(self, folder: Path):
@@ -86,7 +86,10 @@ class FeatureShards:
         name = str(shard["file"])
         if Path(name).name != name:
             raise ShardError(f"{self.folder.name}: {name!r} is not a file of the folder")
-        rows = _map(self.folder / name)
+        try:
+            rows = _map(self.folder / name)
+        except OSError as error:
+            raise ShardError(f"{self.folder / name}: {error.strerror}; run 'topicture annotate'") from None
         if rows.shape != (shard["rows"], self.shape[1]) or rows.dtype != self.dtype:
             raise ShardError(f"{name}: {rows.dtype} {rows.shape}, not what the manifest says")
         return rows
