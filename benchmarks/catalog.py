@@ -124,11 +124,11 @@ def _populate(library: Library, n: int) -> None:
                 for w, p in zip(ws, ps, strict=True)
             }.values(),
         )
-        folder = catalog.new_folder("index")
-        blocks = (rng.random((min(4096, n - start), N_WORDS)) ** 8 for start in range(0, n, 4096))
-        WordIndex.build(folder, Vocabulary(words), [str(i) for i in images], blocks)
-        np.save(folder / "images.npy", images)
-        catalog.set("index", folder.name)
+        with catalog.new_folder("index") as (name, folder):
+            blocks = (rng.random((min(4096, n - start), N_WORDS)) ** 8 for start in range(0, n, 4096))
+            WordIndex.build(folder, Vocabulary(words), [str(i) for i in images], blocks)
+            np.save(folder / "images.npy", np.asarray(images, np.int64))
+        catalog.set("index", name)
 
 
 if __name__ == "__main__":

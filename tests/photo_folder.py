@@ -3,11 +3,13 @@
 import hashlib
 import io
 import os
+import shutil
 
 import numpy as np
 from PIL import Image
 
 from topicture.app.service import Library
+from topicture.store import Catalog
 
 COLOURS = {"rose": (200, 40, 50), "grass": (50, 170, 60), "sea": (40, 70, 190), "sand": (215, 195, 120)}
 RECIPE = {"views": ["colour-layout"], "max_side": 32}
@@ -55,6 +57,13 @@ def make_photos(root, n=N, tagged=N_TAGGED):
         keywords = sorted(set(words_of(number))) if number < tagged else ()
         put(root / ("trip" if number % 2 else "") / f"photo-{number:03d}.jpg", jpeg(number, keywords))
     return root
+
+
+def copy_library(root, copy):
+    """A copy of a collection with its catalog, which is told that the photos of the copy are its own; its folder."""
+    shutil.copytree(root, copy)
+    Catalog.open(copy / ".topicture", write=True, root=copy).close()
+    return copy
 
 
 def make_library(root, **sizes):

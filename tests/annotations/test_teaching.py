@@ -130,3 +130,19 @@ def test_what_an_annotator_chose_is_told():
     fitted = make_annotator("nlsa").fit(corpus())
     assert settled(fitted) == {"n_neighbours": fitted.n_neighbours_, "word_weight": fitted.word_weight_}
     assert settled(make_annotator("empirical").fit(corpus())) == {}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("position", [0, 70])
+def test_rows_that_are_no_numbers_are_refused_not_looped_over(value, position):
+    rows, _ = groups([40, 30, 20])
+    rows[position, 3] = value
+    tagged = np.arange(len(rows)) >= 60
+    with pytest.raises(CorpusError, match="not numbers"):
+        teaching_order(rows, tagged, 5)
+
+
+def test_a_weight_that_is_no_number_does_not_loop_for_ever():
+    rows, _ = groups([4, 3])
+    order = teaching_order(rows, np.zeros(7, bool), 7, weight=np.full(7, np.nan))
+    assert sorted(order) == list(range(7))

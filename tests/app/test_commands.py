@@ -2,12 +2,11 @@
 
 import json
 import os
-import shutil
 import socket
 from pathlib import Path
 
 import pytest
-from photo_folder import RECIPE, jpeg, learn, make_library, make_photos, put
+from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_photos, put
 
 from topicture.app import scanning
 from topicture.app.review_loop import HELP, ask_in_terminal
@@ -43,7 +42,7 @@ def learned(tmp_path_factory):
 @pytest.fixture
 def root(learned, tmp_path, monkeypatch):
     """A copy of a learned collection, with the working folder inside."""
-    shutil.copytree(learned, tmp_path / "photos")
+    copy_library(learned, tmp_path / "photos")
     monkeypatch.chdir(tmp_path / "photos")
     return tmp_path / "photos"
 

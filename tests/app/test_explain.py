@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from photo_folder import RECIPE, jpeg, learn, make_library, make_photos, put, words_of
+from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_photos, put, words_of
 
 from topicture.app import cli_explain
 from topicture.app.service import Library
@@ -62,7 +62,7 @@ def learned(tmp_path_factory):
 
 @pytest.fixture
 def root(learned, tmp_path, monkeypatch):
-    shutil.copytree(learned, tmp_path / "photos")
+    copy_library(learned, tmp_path / "photos")
     monkeypatch.chdir(tmp_path / "photos")
     return tmp_path / "photos"
 

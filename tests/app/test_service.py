@@ -1,13 +1,23 @@
 """The verbs on a small collection: learn, annotate, search, review, calibrated and repeatable."""
 
-import shutil
 import struct
 import zlib
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from photo_folder import N_TAGGED, RECIPE, N, jpeg, learn, make_library, make_photos, put, words_of
+from photo_folder import (
+    N_TAGGED,
+    RECIPE,
+    N,
+    copy_library,
+    jpeg,
+    learn,
+    make_library,
+    make_photos,
+    put,
+    words_of,
+)
 
 from topicture.app.annotating import annotate
 from topicture.app.reviewing import ORDERS
@@ -29,7 +39,7 @@ def learned(tmp_path_factory):
 @pytest.fixture
 def library(learned, tmp_path):
     """A copy that a test may change."""
-    shutil.copytree(learned.folder.parent, tmp_path / "photos")
+    copy_library(learned.folder.parent, tmp_path / "photos")
     return Library.find(tmp_path / "photos")
 
 

@@ -13,7 +13,9 @@ from sklearn.base import clone
 import topicture as tp
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
+from topicture.models.array_shapes import ARRAYS
 from topicture.models.base import Annotator
+from topicture.models.files import read_model, write_model
 from topicture.models.registry import annotator_class
 
 # Small settings, so that the whole table runs in seconds. A registered model without an entry runs with its defaults.
@@ -246,6 +248,57 @@ def test_bad_model_files_are_refused(name, damage, tmp_path):
         tp.load_annotator(path)
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def misshapen(array):
+    """The array with one row more or less along each axis, with another number of axes, of another type."""
+    for axis, length in enumerate(array.shape):
+        yield np.concatenate([array, np.take(array, [0], axis=axis)], axis=axis) if length else None
+        yield np.take(array, range(length - 1), axis=axis) if length else None
+    yield array[None]
+    yield array.astype(np.int64 if array.dtype.kind == "f" else np.float64) if array.size else None
+
+
+def test_arrays_that_do_not_fit_are_refused(name, tiny_corpus, tmp_path):
+    """A length that nothing else depends on may differ: then the model answers as it should."""
+    path = tmp_path / "model"
+    fitted(name).save(path)
+    header, arrays = read_model(path)
+    n_refused = 0
+    for key, array in arrays.items():
+        for wrong in misshapen(array):
+            if wrong is None:
+                continue
+            write_model(path, header, {**arrays, key: wrong})
+            try:
+                loaded = tp.load_annotator(path)
+            except ModelFileError as refused:
+                assert str(path) in str(refused)
+                assert "\n" not in str(refused)
+                n_refused += 1
+            else:
+                assert_distributions(loaded.annotate(tiny_corpus), (12, 6))
+    assert n_refused >= 4
+
+
+def test_indices_that_lead_outside_are_refused(name, tmp_path):
+    path = tmp_path / "model"
+    fitted(name).save(path)
+    header, arrays = read_model(path)
+    for key in arrays:
+        if key.endswith(("captions.words", "captions.ends", "visual.indices", "visual.indptr")):
+            for value in (-1, 10**6):
+                wrong = arrays[key].copy()
+                wrong[-1] = value
+                write_model(path, header, {**arrays, key: wrong})
+                with pytest.raises(ModelFileError, match="not the rows of a table"):
+                    tp.load_annotator(path)
+
+
+def test_every_array_of_a_model_file_is_in_the_table(name):
+    arrays, _ = fitted(name)._state()
+    own = {key for key in arrays if not key.startswith(("base.", "member"))}
+    assert own <= ARRAYS[name].keys()
 
 
 def test_other_vocabulary_is_refused(name, tiny_corpus):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from topicture.annotations.metrics import summary
 from topicture.corpus import Corpus
+from topicture.errors import CorpusError
 from topicture.models.base import Annotator
 from topicture.models.interrupts import all_or_nothing
 
@@ -61,6 +62,8 @@ def teaching_order(
     tagged : (D,) bool
     among : (D,) bool, the untagged photos that may be asked about; all by default
     weight : (D,) not negative, how much it counts that a photo is like a tagged one; all alike by default
+
+    Raises CorpusError where a row holds values that are not numbers.
     """
     untagged = np.flatnonzero(~tagged if among is None else among & ~tagged)
     asked = _sample(untagged, MAX_PHOTOS, seed)
@@ -74,7 +77,9 @@ def teaching_order(
         best = int(np.argmax(gains))
         gain = float(np.maximum(likeness[best] - covered, 0) @ counts)
         gains[best] = gain
-        if gain >= gains.max():
+        if (
+            not gain < gains.max()
+        ):  # where a bound is NaN too, so that every turn chooses a photo or lowers a bound
             chosen.append(best)
             covered = np.maximum(covered, likeness[best])
             gains[best] = -1.0
@@ -90,6 +95,8 @@ def _sample(positions: NDArray[np.int64], n: int, seed: int) -> NDArray[np.int64
 def _unit(rows: Rows, positions: NDArray[np.int64]) -> NDArray[np.float32]:
     """Some of the rows at length 1; the others, which may lie on disk, are not touched."""
     some = np.asarray(rows[positions], np.float32)
+    if not np.isfinite(some).all():
+        raise CorpusError("what photos look like holds values that are not numbers; measure them again")
     return some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 

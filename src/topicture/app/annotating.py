@@ -139,13 +139,13 @@ def _save_index(
 ) -> None:
     """A new index beside the old one; the catalog turns to it once it is whole."""
     order = np.argsort(numbers)
-    folder = catalog.new_folder("index")
-    WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], [presence[order]])
-    _save(folder / "images.npy", numbers[order])
-    if corpus.descriptor is not None:
-        rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
-        write_shards(folder / "features", rows[order])
-    catalog.set("index", folder.name)
+    with catalog.new_folder("index") as (name, folder):
+        WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], [presence[order]])
+        _save(folder / "images.npy", numbers[order].astype(np.int64))
+        if corpus.descriptor is not None:
+            rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
+            write_shards(folder / "features", rows[order])
+    catalog.set("index", name)
 
 
 def _save(path: Path, array: np.ndarray) -> None:

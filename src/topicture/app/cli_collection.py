@@ -68,17 +68,22 @@ def scan(
         Path | None, typer.Argument(help="A folder of the collection; the working folder by default.")
     ] = None,
     catalog: CatalogOption = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the photos are now: for a catalog that was copied, or that they moved from."
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Bring the catalog up to date: new, changed, moved and vanished photos, and keywords that others wrote."""
     from topicture.app.console import Stages
     from topicture.app.console_tables import print_scan
-    from topicture.app.service import Library
 
-    library = Library.find(photos, catalog)
+    library = find(catalog, photos)
     with Stages(quiet=quiet or as_json) as stages:
-        result = library.scan(report=stages)
+        result = library.scan(root=root, report=stages)
     if as_json:
         print_json(result)
     elif not quiet:

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 
 from topicture.app.service import Library
 from topicture.collection.words import printable
+from topicture.errors import TopictureError
 
 __all__ = [
     "SOMETHING_LEFT",
@@ -47,9 +49,15 @@ WorkersOption = Annotated[
 WORKERS = os.cpu_count() or 1
 
 
-def find(catalog: Path | None) -> Library:
-    """The collection that a command is about."""
-    return Library.find(catalog=catalog)
+def find(catalog: Path | None, start: Path | None = None) -> Library:
+    """The collection that a command is about; says where it came from, if all of it has moved."""
+    library = Library.find(start, catalog)
+    with suppress(TopictureError):  # what is wrong with a catalog is told by the command itself
+        moved_from = library.moved_from()
+        if moved_from is not None:
+            moved = f"The collection has moved here from {moved_from}."
+            print(printable(moved), file=sys.stderr)
+    return library
 
 
 def short_path(path: Path) -> str:

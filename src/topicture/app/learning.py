@@ -117,8 +117,8 @@ def learn(
         told,
         UnseenAnswers.of(corpus, scores),
     )
-    folder = catalog.new_folder("models")
-    save_learned(folder, learned)
+    with catalog.new_folder("models") as (name, folder):
+        save_learned(folder, learned)
     facts = {
         "photos": len(corpus),
         "tagged": n_tagged,
@@ -126,10 +126,10 @@ def learn(
         "labels_regions": by_region is not None,
         "map": trial.mean,
     }
-    catalog.suggestions.add_model(folder.name, annotator.name, annotator.version, facts)
+    catalog.suggestions.add_model(name, annotator.name, annotator.version, facts)
     return LearnReport(
         model=annotator.name,
-        folder=folder.name,
+        folder=name,
         photos=len(corpus),
         tagged=n_tagged,
         words=corpus.n_words,

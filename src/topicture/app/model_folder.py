@@ -9,6 +9,7 @@ report.json            choice of the model, reliability, precision of each tag
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ from topicture.app.reports import load_report
 from topicture.app.unseen_answers import UnseenAnswers
 from topicture.atomic import new_folder
 from topicture.corpus import Vocabulary
-from topicture.errors import ModelFileError
+from topicture.errors import ModelFileError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.files import read_model, write_model
 from topicture.models.registry import load_annotator
+from topicture.store import Catalog
 from topicture.vision.features import Features
 
-__all__ = ["Learned", "load_learned", "save_learned"]
+__all__ = ["Learned", "incomplete_models", "load_learned", "save_learned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +82,9 @@ def load_learned(folder: Path) -> Learned:
         features = Features.from_arrays(arrays, header["features"])
     except KeyError as missing:
         raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
-    if len(presence.offsets) != len(annotator.vocabulary_):
-        raise ModelFileError(f"{folder}: calibration and model have different vocabularies; learn again")
+    for what, is_right in _fits(presence, pairs, len(annotator.vocabulary_)):
+        if not is_right:
+            raise ModelFileError(f"{folder}: the {what} does not fit the model; learn again")
     return Learned(
         annotator,
         load_annotator(regions) if regions.exists() else None,
@@ -93,3 +96,34 @@ def load_learned(folder: Path) -> Learned:
         if answers.exists()
         else None,
     )
+
+
+def _fits(presence: Presence, pairs: JudgedPairs, n_words: int) -> Iterator[tuple[str, bool]]:
+    """What the calibration must be like for a vocabulary of so many words."""
+    shapes = {
+        "coefficients": (4,),
+        **dict.fromkeys(("frequency", "share", "offsets"), (n_words,)),
+        **dict.fromkeys(("knots", "values"), (len(presence.knots),)),
+    }
+    for name, shape in shapes.items():
+        array = getattr(presence, name)
+        yield f"calibration '{name}'", array.shape == shape and array.dtype.kind == "f"
+    yield "calibration 'knots'", presence.knots.size > 0 and bool((np.diff(presence.knots) >= 0).all())
+    for name, array in pairs._asdict().items():
+        yield f"list of judged pairs '{name}'", array.shape == (len(pairs.word),)
+    words = pairs.word
+    yield (
+        "list of judged words",
+        words.dtype.kind in "iu" and bool(((words >= 0) & (words < n_words)).all()),
+    )
+
+
+def incomplete_models(catalog: Catalog) -> list[str]:
+    """Models that can't be used although each of their files is whole, one line each."""
+    found = []
+    for model in catalog.suggestions.models():
+        try:
+            load_learned(catalog.model_folder(model))
+        except TopictureError as error:
+            found.append(f"{error} (topicture learn makes a new one)")
+    return found

@@ -14,8 +14,11 @@ def load_report(folder: Path) -> dict[str, Any]:
     """What was found when the model was learned."""
     path = folder / "report.json"
     try:
-        return json.loads(path.read_bytes())
+        report = json.loads(path.read_bytes())
+        if isinstance(report, dict):
+            return report
+        raise ValueError("not a report")
     except FileNotFoundError:
         raise DataNotFound(f"{os.fspath(path)}: missing; learn again") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ModelFileError(f"{os.fspath(path)}: damaged; learn again") from None

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicture.app.status import current_model
-from topicture.errors import DataNotFound, TopictureError
+from topicture.errors import CorpusError, DataNotFound, TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions import CAPTIONING, Decision
+from topicture.store.shards import ShardError
 from topicture.store.suggestions import Open
 
 __all__ = ["ORDERS", "BulkReport", "Question", "accept_above", "queue"]
@@ -94,16 +95,19 @@ def _teaching_places(catalog: Catalog, asked: set[int], n: int) -> dict[int, int
     """Image -> place in the order in which photos teach most, for the first n of those to be asked about."""
     from topicture.annotations.teaching import teaching_order
 
-    folder, rows = catalog.index_folder(), catalog.features()
-    if folder is None or rows is None:
+    rows = catalog.features()
+    if rows is None:
         raise DataNotFound("the teaching order needs an index of appearances; run 'topicture annotate'")
-    images = np.load(folder / "images.npy")
+    images = catalog.index_images()
     answered = {
         image
         for image, _, verdict, source in catalog.decisions.all_tags()
         if verdict == "present" and (source in CAPTIONING or source == "review")
     }
-    order = teaching_order(rows, _among(images, answered), n, among=_among(images, asked - answered))
+    try:
+        order = teaching_order(rows, _among(images, answered), n, among=_among(images, asked - answered))
+    except CorpusError as error:
+        raise ShardError(f"{rows.folder}: {error} (topicture annotate)") from None
     return {int(images[position]): place for place, position in enumerate(order)}
 
 

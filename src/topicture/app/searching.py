@@ -4,19 +4,18 @@ A photo's score is the probability that it has all the wanted words and none of 
 a person has said about a word of a photo counts as certain, whatever the model thinks.
 """
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from topicture.annotations.ranking import rank
 from topicture.corpus import Vocabulary
 from topicture.errors import DataNotFound, TopictureError
-from topicture.search import Query, WordIndex
+from topicture.search import Query, SearchIndexError, WordIndex
 from topicture.search.index import top_positions
 from topicture.search.query import Lexicon, QueryWord
 from topicture.store import Catalog
+from topicture.store.shards import ShardError
 
 __all__ = ["SearchHit", "SimilarPhoto", "search", "similar"]
 
@@ -114,7 +113,7 @@ class _Table:
         said = _sorted(set().union(*(yes for yes, _ in self._said.values())))
         if index is None:
             return said
-        indexed = np.asarray(_index_images(self._catalog))
+        indexed = np.asarray(self._catalog.index_images())
         new = said[~_is_in(said, indexed)]
         return np.sort(np.concatenate([indexed, new])) if len(new) else indexed
 
@@ -122,11 +121,11 @@ class _Table:
         absent = np.ones(len(self.images))
         if index is not None:
             rows = [
-                np.exp(np.asarray(index.log_p[index.vocabulary.index(spelling)], np.float64))
+                np.exp(np.asarray(index.row(index.vocabulary.index(spelling)), np.float64))
                 for i in word.ids
                 if (spelling := self._vocabulary[i]) in index.vocabulary
             ]
-            known = np.searchsorted(self.images, _index_images(self._catalog))
+            known = np.searchsorted(self.images, self._catalog.index_images())
             for row in rows:  # spellings of one word: at least one of them is there
                 absent[known] *= 1 - row
         presence = 1 - absent
@@ -155,14 +154,20 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
         raise DataNotFound(
             "there is no index of appearances; run 'topicture annotate' (views: deep or colour-layout)"
         )
-    images = _index_images(catalog)
+    images = catalog.index_images()
     at = int(np.searchsorted(images, image))
     if at >= len(images) or images[at] != image:
         raise DataNotFound("the photo is not in the index yet; run 'topicture annotate'")
     question = np.asarray(rows[at], np.float32)
-    likeness = np.concatenate(
-        [np.asarray(rows[start : start + 8192], np.float32) @ question for start in range(0, len(rows), 8192)]
-    )
+    with np.errstate(invalid="ignore"):  # told by the next line
+        likeness = np.concatenate(
+            [
+                np.asarray(rows[start : start + 8192], np.float32) @ question
+                for start in range(0, len(rows), 8192)
+            ]
+        )
+    if not np.isfinite(likeness).all():
+        raise ShardError(f"{rows.folder}: holds values that are not numbers; run 'topicture annotate'")
     likeness[at] = -np.inf
     found: list[SimilarPhoto] = []
     for position in rank(likeness)[: 4 * limit]:
@@ -174,17 +179,12 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
 
 def _open_index(catalog: Catalog) -> WordIndex | None:
     folder = catalog.index_folder()
-    return None if folder is None or not folder.exists() else WordIndex.open(folder)
-
-
-def _index_images(catalog: Catalog) -> np.ndarray:
-    folder = catalog.index_folder()
-    assert folder is not None
-    return _load(folder / "images.npy")
-
-
-def _load(path: Path) -> np.ndarray:
-    try:
-        return np.load(path, mmap_mode="r")
-    except (OSError, ValueError):
-        raise DataNotFound(f"{os.fspath(path)}: missing or damaged; run 'topicture annotate'") from None
+    if folder is None or not folder.exists():
+        return None
+    index = WordIndex.open(folder)
+    if len(index) != len(catalog.index_images()):
+        raise SearchIndexError(
+            f"{folder}: damaged (words of {len(index)} photos, but a list of {len(catalog.index_images())}); "
+            "run 'topicture annotate'"
+        )
+    return index

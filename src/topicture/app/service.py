@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from topicture.app.finding import find_above
 from topicture.app.progress import Report, silent
 from topicture.collection.words import clean_word
 from topicture.errors import DataNotFound, TopictureError
@@ -49,8 +50,9 @@ class Library:
         The catalog's folder.
     """
 
-    def __init__(self, folder: str | os.PathLike):
+    def __init__(self, folder: str | os.PathLike, *, around: Path | None = None):
         self.folder = Path(folder)
+        self._around = around  # where somebody stood who did not name the catalog
 
     # --- Finding one ---------------------------------------------------------------------------------------
 
@@ -79,33 +81,49 @@ class Library:
     ) -> "Library":
         """The catalog in the folder `catalog`, or the one that `start` (the working folder) lies under.
 
+        Only a catalog that belongs to this user is found by itself, and none beyond the file system of `start`: what
+        somebody else put further up must be named.
+
         Raises CatalogError where there is none.
         """
         if catalog is not None:
             folder = Path(catalog)
             nested = folder / FOLDER_NAME
-            return cls(nested if (nested / "catalog.sqlite").exists() else folder)
+            return cls(nested if os.path.lexists(nested / "catalog.sqlite") else folder)
         here = Path(start or Path.cwd()).resolve()
-        for folder in (here, *here.parents):
-            if (folder / FOLDER_NAME / "catalog.sqlite").exists():
-                return cls(folder / FOLDER_NAME)
-        raise CatalogError(
-            f"{here}: no catalog here or above; make one with 'topicture init PHOTOS', or use --catalog"
-        )
+        return cls(find_above(here), around=here)
 
     def _read(self) -> Catalog:
-        return Catalog.open(self.folder)
+        return self._checked(Catalog.open(self.folder))
 
-    def _write(self, command: str) -> Catalog:
-        return Catalog.open(self.folder, write=True, command=command)
+    def _write(self, command: str, root: Path | None = None) -> Catalog:
+        return self._checked(Catalog.open(self.folder, write=True, command=command, root=root))
+
+    def _checked(self, catalog: Catalog) -> Catalog:
+        """Close a catalog again that was found here and is about photos elsewhere: nobody has asked for those."""
+        root = catalog.root
+        if self._around is not None and not self._around.is_relative_to(root.resolve()):
+            catalog.close()
+            raise CatalogError(
+                f"{self.folder}: a catalog of the photos in {root}, not of those here; name it with --catalog"
+            )
+        return catalog
+
+    def moved_from(self) -> Path | None:
+        """Where the whole collection was when its catalog was last written, if that was elsewhere."""
+        with self._read() as catalog:
+            return catalog.moved_from
 
     # --- Collection ----------------------------------------------------------------------------------------
 
-    def scan(self, *, report: Report = silent) -> "ScanReport":
-        """Bring the catalog up to date with the folder; see `scanning.scan`."""
+    def scan(self, *, root: str | os.PathLike | None = None, report: Report = silent) -> "ScanReport":
+        """Bring the catalog up to date with the folder; see `scanning.scan`.
+
+        `root` says where the photos are now, for a catalog that was copied, or that they moved away from.
+        """
         from topicture.app.scanning import scan
 
-        with self._write("scan") as catalog:
+        with self._write("scan", None if root is None else Path(root)) as catalog:
             return scan(catalog, report=report)
 
     def status(self) -> "Status":
@@ -129,7 +147,7 @@ class Library:
             paths = catalog.places.paths_of(image)
             if not paths:
                 raise DataNotFound(f"image {image}: its file is gone")
-            return catalog.root / paths[0]
+            return catalog.file_of(paths[0])
 
     # --- Learning ------------------------------------------------------------------------------------------
 
@@ -247,7 +265,7 @@ class Library:
                 raise DataNotFound(f"{os.fspath(name)}: the file is gone")
             words = [tag.word for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"]
             learned = region_model(catalog)
-            return label_photo(catalog, learned, catalog.root / paths[0], words if only_tags else None)
+            return label_photo(catalog, learned, catalog.file_of(paths[0]), words if only_tags else None)
 
     # --- Deciding ------------------------------------------------------------------------------------------
 
@@ -354,10 +372,11 @@ class Library:
 
     def check(self) -> list[str]:
         """What is wrong with the catalog, one line each."""
+        from topicture.app.model_folder import incomplete_models
         from topicture.store.safety import problems
 
         with self._read() as catalog:
-            return problems(catalog)
+            return problems(catalog) or incomplete_models(catalog)
 
 
 def _image(catalog: Catalog, name: str) -> int:

@@ -1,6 +1,7 @@
 """Write: accepted tags into sidecars. What can't be written stays pending, with the reason."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -60,7 +61,7 @@ def write(
     while batch := list(islice(remaining, BATCH)):
         if not dry_run:
             catalog.writes.plan(batch)
-            for folder in {(catalog.root / item.path).parent for item in batch} - swept:
+            for folder in _folders(catalog, batch) - swept:
                 swept.add(folder)
                 remove_leftovers(folder)
         for item in batch:
@@ -78,6 +79,15 @@ def write(
             done += 1
             report("Writing sidecars", done, len(due))
     return WriteReport(len(due), len(changes), unchanged, tuple(pending), tuple(changes), dry_run)
+
+
+def _folders(catalog: Catalog, batch: list[Due]) -> set[Path]:
+    """The folders of some files; those outside the collection are told when it is the turn of their file."""
+    folders = set()
+    for item in batch:
+        with suppress(TopictureError):
+            folders.add(catalog.file_of(item.path).parent)
+    return folders
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -99,7 +109,7 @@ def _region_model(catalog: Catalog) -> Learned | None:
 def _write_one(
     catalog: Catalog, due: Due, learned: Learned | None, dry_run: bool
 ) -> tuple[PlannedWrite, bool]:
-    photo = catalog.root / due.path
+    photo = catalog.file_of(due.path)  # not a path outside the collection, whatever the catalog says
     outcome = write_sidecar(
         photo,
         add=[Tag(word.word, by_machine=word.by_machine, probability=word.probability) for word in due.add],

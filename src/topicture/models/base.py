@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from topicture.corpus import Corpus, Vocabulary
 from topicture.corpus.batches import missing_view
 from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
+from topicture.models.array_shapes import check_arrays
 from topicture.models.files import read_model, write_model
 
 __all__ = ["Annotator", "columns_of"]
@@ -142,11 +143,22 @@ class Annotator(ABC, BaseEstimator):
             annotator.columns_ = {str(view): int(n) for view, n in header["columns"].items()}
             annotator.n_iter_ = int(header["n_iter"])
             annotator.result_ = str(header["result"])
+            annotator._check_params()
+            facts = header["facts"]
+            check_arrays(annotator.name, arrays, len(annotator.vocabulary_), annotator.columns_, facts)
             arrays = dict(arrays)
             annotator.objective_trace_ = arrays.pop("objective_trace")
-            annotator._restore(arrays, header["facts"])
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ModelFileError(f"{source}: the model is incomplete ({error})") from None
+            annotator._restore(arrays, facts)
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            IndexError,
+            TopictureError,
+        ) as error:
+            raise ModelFileError(f"{source}: the model is damaged or incomplete ({error})") from None
         return annotator
 
     @abstractmethod

@@ -151,13 +151,23 @@ class WordIndex:
             scores += self._log_p(word)
         for word in query.unwanted:
             scores += caption_length * _log_not(self._log_p(word))
-        if not scores.max(initial=-np.inf) <= 0:  # also true of NaN
-            raise SearchIndexError(f"{self._source}: damaged (not log-probabilities); build the index again")
         return scores
 
-    def _log_p(self, word: QueryWord, images: slice | int = slice(None)) -> np.ndarray:
+    def row(self, word: int) -> np.ndarray:
+        """ln p(word | image) of every image, (D,); raises SearchIndexError where the row is damaged."""
+        row = self.log_p[word]
+        if not row.max(initial=-np.inf) <= 0:  # also true of NaN
+            raise SearchIndexError(f"{self._source}: damaged (not log-probabilities); build the index again")
+        return row
+
+    def check(self) -> None:
+        """Read all of it; raises SearchIndexError where it is damaged."""
+        for word in range(len(self.vocabulary)):
+            self.row(word)
+
+    def _log_p(self, word: QueryWord, image: int | None = None) -> np.ndarray:
         """ln p(word | image); tags that differ only in case exclude one another, so their probabilities add."""
-        rows = [np.asarray(self.log_p[i, images]) for i in word.ids]
+        rows = [np.asarray(self.row(i) if image is None else self.log_p[i, image]) for i in word.ids]
         if len(rows) == 1:
             return rows[0]
         return np.minimum(np.logaddexp.reduce(rows, axis=0, dtype=np.float64), 0.0)

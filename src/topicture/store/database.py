@@ -4,33 +4,34 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from topicture.errors import TopictureError
 from topicture.store.migrations import APPLICATION_ID, VERSION, migrate
+from topicture.store.newest_copy import has_journal, newest_copy
+from topicture.store.own_files import CatalogError
 
-__all__ = ["CatalogError", "Database", "open_database"]
-
-
-class CatalogError(TopictureError):
-    """The catalog can't be opened or written; says which file, why and what to do."""
+__all__ = ["CatalogError", "Database", "in_plain_words", "open_database"]
 
 
 class Database:
     """A connection that speaks in CatalogErrors, and whose changes come in whole transactions."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path):
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, temporary: TemporaryDirectory | None = None
+    ):
         self.path = path
         self.connection = connection
+        self._temporary = temporary  # where the database was copied to be read
         self._depth = 0
 
     def execute(self, statement: str, values: tuple | dict = ()) -> sqlite3.Cursor:
         """Run one statement."""
-        with _plainly(self.path):
+        with in_plain_words(self.path):
             return self.connection.execute(statement, values)
 
     def execute_many(self, statement: str, rows: list[tuple]) -> None:
         """Run one statement for many rows."""
-        with _plainly(self.path):
+        with in_plain_words(self.path):
             self.connection.executemany(statement, rows)
 
     @contextmanager
@@ -53,27 +54,36 @@ class Database:
 
     def close(self) -> None:
         self.connection.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
 
 @contextmanager
-def _plainly(path: Path) -> Iterator[None]:
+def in_plain_words(path: Path) -> Iterator[None]:
+    """Errors of SQLite as CatalogErrors."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         raise CatalogError(f"{path}: {_advice(error)}") from error
 
 
+_DAMAGE = "restore a backup, or see what is left with 'topicture check'"
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "the disk is full; what was finished before is kept, make room and run it again",
+    sqlite3.SQLITE_READONLY: "can't be written (read-only); copy the catalog to another folder and name it with "
+    "--catalog",
+    sqlite3.SQLITE_CANTOPEN: "can't be opened here (no permission, read-only, or no room beside it); copy the catalog "
+    "to another folder and name it with --catalog",
+    sqlite3.SQLITE_BUSY: "another program holds it; wait for it to end, or close it",
+    sqlite3.SQLITE_LOCKED: "another program holds it; wait for it to end, or close it",
+    sqlite3.SQLITE_IOERR: "the disk failed to read or write it, or is full; see that it is well, and run it again",
+}
+
+
 def _advice(error: sqlite3.DatabaseError) -> str:
-    text = str(error)
-    if "disk is full" in text:
-        return "the disk is full; nothing was changed, make room and run it again"
-    if "readonly" in text or "read-only" in text or "unable to open" in text:
-        return "can't be written (read-only); copy the catalog to another folder and name it with --catalog"
-    if "locked" in text:
-        return "another program holds it; wait for it to end, or close it"
-    if "malformed" in text or "not a database" in text:
-        return f"damaged ({text}); restore a backup, or see what is left with 'topicture check'"
-    return text
+    # Errors of the Python module itself carry no code: a text that is no UTF-8, a number out of range.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    return _ADVICE.get(code, f"damaged ({error}); {_DAMAGE}")
 
 
 def open_database(path: Path, *, write: bool, create: bool = False) -> Database:
@@ -89,13 +99,17 @@ def open_database(path: Path, *, write: bool, create: bool = False) -> Database:
     """
     if not create and not path.exists():
         raise CatalogError(f"{path.parent}: no catalog here; make one with 'topicture init PHOTOS'")
-    with _plainly(path):
+    with in_plain_words(path):
         database = _connect(path, write)
         try:
             _check_kind(database.connection, path)
             if write:
                 _set_journal(database.connection)
                 migrate(database.connection)
+            elif _version(database.connection) == 0:
+                raise CatalogError(
+                    f"{path.parent}: the catalog was never finished; run 'topicture init' again"
+                )
             elif _version(database.connection) < VERSION:
                 raise CatalogError(
                     f"{path}: made by an older Topicture; run 'topicture scan' once to bring it up to date"
@@ -111,17 +125,38 @@ def _connect(path: Path, write: bool) -> Database:
         return Database(_connection(path.as_posix(), uri=False), path)
     uri = path.absolute().as_uri()
     try:
-        connection = _connection(f"{uri}?mode=ro", uri=True)
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
-        # A read-only folder has no room for WAL's shared memory; nobody can be writing there either.
-        connection = _connection(f"{uri}?immutable=1", uri=True)
-    return Database(connection, path)
+        return Database(_connection(f"{uri}?mode=ro", uri=True), path)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in _NO_ROOM_BESIDE:
+            raise
+    # A read-only folder has no room for what WAL shares between processes.
+    if has_journal(path):
+        folder = newest_copy(path)
+        try:
+            return Database(_connection(f"{folder.name}/{path.name}", uri=False), path, folder)
+        except BaseException:
+            folder.cleanup()
+            raise
+    return Database(_connection(f"{uri}?immutable=1", uri=True), path)
+
+
+_NO_ROOM_BESIDE = {
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+}
 
 
 def _connection(name: str, *, uri: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(name, uri=uri, timeout=30, isolation_level=None)
-    connection.execute("PRAGMA foreign_keys = ON")
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")  # what a stranger's database defines does nothing
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -70,5 +70,6 @@ def migrate(database: sqlite3.Connection) -> None:
             database.execute(f"PRAGMA user_version = {number}")
             database.execute("COMMIT")
         except BaseException:
-            database.execute("ROLLBACK")
+            if database.in_transaction:  # SQLite has rolled back by itself where the disk was full
+                database.execute("ROLLBACK")
             raise

@@ -5,9 +5,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from topicture.store.database import Database
+from topicture.store.database import CatalogError, Database
 
-__all__ = ["LivingImage", "Place", "PlaceCounts", "Places"]
+__all__ = ["LivingImage", "Place", "PlaceCounts", "Places", "as_place"]
 
 
 class Place(NamedTuple):
@@ -37,6 +37,24 @@ class PlaceCounts(NamedTuple):
     unreadable: int
 
 
+def as_place(stored: object) -> str:
+    """A path as the catalog stores it; raises CatalogError for one that leads out of the collection."""
+    if not isinstance(stored, bytes):
+        raise CatalogError(f"damaged or tampered with: {stored!r} is not the path of a photo; {_WAY_OUT}")
+    path = os.fsdecode(stored)
+    if (
+        b"\0" in stored
+        or not _NO_NAMES.isdisjoint(path.split("/"))
+        or (os.name == "nt" and not {"\\", ":"}.isdisjoint(path))
+    ):
+        raise CatalogError(f"damaged or tampered with: {path!r} lies outside the collection; {_WAY_OUT}")
+    return path
+
+
+_NO_NAMES = frozenset({"", ".", ".."})
+_WAY_OUT = "restore a backup of the catalog, or make a new one"
+
+
 class Places:
     """The tables `images` and `places`. Paths are relative to the root; undecodable bytes as surrogates."""
 
@@ -46,7 +64,7 @@ class Places:
     def known(self) -> dict[str, Place]:
         """Every file ever seen, by path."""
         rows = self._db.execute("SELECT path, image, size, modified, sidecars, gone FROM places")
-        return {os.fsdecode(path): Place(*rest) for path, *rest in rows}
+        return {as_place(path): Place(*rest) for path, *rest in rows}
 
     def at(self, path: str) -> Place | None:
         """What is known about one path."""
@@ -74,6 +92,12 @@ class Places:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
+    def sample(self, n: int) -> list[tuple[str, int]]:
+        """(path, size) of up to n living files, from all over the collection."""
+        rows = self._db.execute("SELECT path, size FROM places WHERE gone IS NULL ORDER BY path").fetchall()
+        step = max(1, len(rows) // n)
+        return [(as_place(path), size) for path, size in rows[::step][:n]]
+
     def mark_gone(self, paths: Iterable[str]) -> None:
         """Remember that files are no longer there; nothing else about them is forgotten."""
         now = time.time()
@@ -90,7 +114,7 @@ class Places:
         )
         wanted = None if images is None else set(images)
         return [
-            LivingImage(image, content, os.fsdecode(path))
+            LivingImage(image, content, as_place(path))
             for image, content, path in rows
             if wanted is None or image in wanted
         ]
@@ -99,7 +123,7 @@ class Places:
         """Where an image lies; with `gone`, where it once lay."""
         condition = "gone IS NOT NULL" if gone else "gone IS NULL"
         query = f"SELECT path FROM places WHERE image = ? AND {condition} ORDER BY path"
-        return [os.fsdecode(path) for (path,) in self._db.execute(query, (image,))]
+        return [as_place(path) for (path,) in self._db.execute(query, (image,))]
 
     def first_paths(self, images: Iterable[int]) -> dict[int, str]:
         """The first living path of each image, or the first that it once had."""
@@ -109,7 +133,7 @@ class Places:
                 "SELECT path FROM places WHERE image = ? ORDER BY gone IS NOT NULL, path LIMIT 1", (image,)
             ).fetchone()
             if row is not None:
-                paths[image] = os.fsdecode(row[0])
+                paths[image] = as_place(row[0])
         return paths
 
     def by_content(self, prefix: str) -> list[int]:
@@ -137,7 +161,7 @@ class Places:
             "SELECT path, reason FROM places JOIN images ON images.id = image "
             "WHERE gone IS NULL AND reason IS NOT NULL ORDER BY path"
         )
-        return ((os.fsdecode(path), reason) for path, reason in rows)
+        return ((as_place(path), reason) for path, reason in rows)
 
     def counts(self) -> PlaceCounts:
         row = self._db.execute(

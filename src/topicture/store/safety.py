@@ -1,6 +1,5 @@
 """Backup and integrity check of a catalog."""
 
-import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -8,8 +7,10 @@ from pathlib import Path
 from topicture.atomic import new_folder
 from topicture.errors import TopictureError
 from topicture.models.files import read_model
+from topicture.models.registry import load_annotator
 from topicture.search import WordIndex
 from topicture.store.catalog import Catalog
+from topicture.store.damage import damaged_rows
 from topicture.store.database import CatalogError
 
 __all__ = ["back_up", "problems"]
@@ -63,6 +64,7 @@ def problems(catalog: Catalog) -> list[str]:
     found = [
         f"database: {row[0]}" for row in catalog.database.execute("PRAGMA integrity_check") if row[0] != "ok"
     ]
+    found = found or [f"database: {line}" for line in damaged_rows(catalog.database)]
     if found:  # nothing read from a damaged database is worth reporting
         return found
     n_broken = len(catalog.database.execute("PRAGMA foreign_key_check").fetchall())
@@ -81,27 +83,32 @@ def problems(catalog: Catalog) -> list[str]:
 def _model_problems(catalog: Catalog) -> list[str]:
     found = []
     for model in catalog.suggestions.models():
-        for path in sorted(catalog.model_folder(model).glob("*.safetensors")) or [
-            catalog.model_folder(model) / "model.safetensors"
-        ]:
-            try:
-                read_model(path)
-            except TopictureError as error:
-                found.append(str(error))
+        try:
+            folder = catalog.model_folder(model)
+            for path in sorted(folder.glob("*.safetensors")) or [folder / "model.safetensors"]:
+                load_annotator(path) if path.name in _ANNOTATORS else read_model(path)
+        except TopictureError as error:
+            found.append(f"{error} (topicture learn makes a new one)")
     return found
 
 
+_ANNOTATORS = ("model.safetensors", "regions.safetensors")
+
+
 def _index_problems(catalog: Catalog) -> list[str]:
-    folder = catalog.index_folder()
-    if folder is None:
-        return []
     try:
-        WordIndex.open(folder)
-        features = catalog.features()
-        if features is not None:
-            return [f"{line} (topicture annotate makes it again)" for line in features.damage()]
+        folder = catalog.index_folder()
+        if folder is None:
+            return []
+        index = WordIndex.open(folder)
+        index.check()
+        if len(index) != len(catalog.index_images()):
+            damage = [f"{folder}: words of {len(index)} photos, but a list of {len(catalog.index_images())}"]
+        else:
+            features = catalog.features()
+            damage = [] if features is None else features.damage()
     except TopictureError as error:
-        return [f"{error} (topicture annotate makes it again)"]
+        damage = [str(error)]
     except OSError as error:
-        return [f"{os.fspath(folder)}: {error.strerror}"]
-    return []
+        return [f"{error.filename}: {error.strerror}"]
+    return [f"{line} (topicture annotate makes it again)" for line in damage]

@@ -18,11 +18,12 @@ import numpy as np
 from topicture.atomic import write_atomically
 from topicture.errors import TopictureError
 
-__all__ = ["FeatureShards", "ShardError", "write_shards"]
+__all__ = ["FeatureShards", "ShardError", "read_image_numbers", "write_shards"]
 
 FORMAT = 1
 SHARD_ROWS = 32_768
 _MANIFEST = "manifest.json"
+_SMALL = 1024  # bytes
 
 
 class ShardError(TopictureError, ValueError):
@@ -54,7 +55,7 @@ def write_shards(folder: Path, rows: np.ndarray, shard_rows: int = SHARD_ROWS) -
 class FeatureShards:
     """Rows (D, L) that lie in shards, read like an array: by position, slice, or array of positions.
 
-    Raises ShardError where the folder is not what its manifest says, OSError where it is not there.
+    Raises ShardError where the folder is not what its manifest says, OSError where it has none.
     """
 
     def __init__(self, folder: Path):
@@ -67,10 +68,12 @@ class FeatureShards:
                 )
             self.shape = int(manifest["rows"]), int(manifest["columns"])
             self.dtype = np.dtype(manifest["dtype"])
+            if self.dtype.kind != "f":
+                raise ShardError(f"{folder.name}: features of type {self.dtype}, which can't be")
             self._listed: list[dict[str, Any]] = list(manifest["shards"])
             self._shards = [self._open(shard) for shard in self._listed]
             self._starts = np.cumsum([0] + [len(shard) for shard in self._shards])
-        except (KeyError, TypeError, ValueError, EOFError) as error:
+        except (KeyError, TypeError, ValueError, EOFError, RecursionError) as error:
             if isinstance(error, ShardError):
                 raise
             raise ShardError(f"{folder.name}: damaged features ({error})") from None
@@ -83,7 +86,10 @@ class FeatureShards:
         name = str(shard["file"])
         if Path(name).name != name:
             raise ShardError(f"{self.folder.name}: {name!r} is not a file of the folder")
-        rows = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        try:
+            rows = _map(self.folder / name)
+        except OSError as error:
+            raise ShardError(f"{self.folder / name}: {error.strerror}; run 'topicture annotate'") from None
         if rows.shape != (shard["rows"], self.shape[1]) or rows.dtype != self.dtype:
             raise ShardError(f"{name}: {rows.dtype} {rows.shape}, not what the manifest says")
         return rows
@@ -106,13 +112,45 @@ class FeatureShards:
         number = int(np.searchsorted(self._starts, position, side="right")) - 1
         return self._shards[number][position - self._starts[number]]
 
+    def check_length(self, n_photos: int) -> None:
+        """Raise ShardError where there is not one row for every photo."""
+        if len(self) != n_photos:
+            raise ShardError(
+                f"{self.folder}: {len(self)} rows of features for {n_photos} photos; run 'topicture annotate'"
+            )
+
     def damage(self) -> list[str]:
         """Shards whose content is not what was written, one line each; reads everything."""
-        return [
-            f"{self.folder.name}/{shard['file']}: its content has changed"
-            for shard in self._listed
-            if _hash(self.folder / shard["file"]) != shard["blake2b"]
-        ]
+        found = []
+        for shard, rows in zip(self._listed, self._shards, strict=True):
+            name = f"{self.folder.name}/{shard['file']}"
+            if _hash(self.folder / shard["file"]) != shard["blake2b"]:
+                found.append(f"{name}: its content has changed")
+            elif not np.isfinite(rows).all():
+                found.append(f"{name}: holds values that are not numbers")
+        return found
+
+
+def read_image_numbers(path: Path) -> np.ndarray:
+    """The images that an index is about, (D,) ascending, memory-mapped.
+
+    Raises ShardError where the file is missing or is not that.
+    """
+    try:
+        numbers = _map(path)
+    except (OSError, ValueError, EOFError, MemoryError):
+        raise ShardError(f"{path}: missing or damaged; run 'topicture annotate'") from None
+    if numbers.ndim != 1 or numbers.dtype != np.int64 or (numbers[1:] <= numbers[:-1]).any():
+        raise ShardError(f"{path}: not a list of photos; run 'topicture annotate'")
+    return numbers
+
+
+def _map(path: Path) -> np.ndarray:
+    """The array in a file. Not np.load, which takes archives and pickles too and leaves a damaged file open."""
+    if path.stat().st_size > _SMALL:
+        return np.lib.format.open_memmap(path, mode="r")
+    with open(path, "rb") as file:  # an array without elements can't be mapped
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _hash(path: Path) -> str:

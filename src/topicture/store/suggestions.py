@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from topicture.store.database import Database
+from topicture.store.database import CatalogError, Database
 
 __all__ = ["LearnedModel", "Open", "Suggestions"]
 
@@ -60,9 +60,20 @@ class Suggestions:
             "SELECT id, folder, name, version, learned, facts, annotated FROM models ORDER BY id DESC"
         )
         return [
-            LearnedModel(number, folder, name, version, learned, json.loads(facts), annotated)
+            LearnedModel(number, folder, name, version, learned, self._facts(facts), annotated)
             for number, folder, name, version, learned, facts, annotated in rows
         ]
+
+    def _facts(self, text: str) -> dict[str, Any]:
+        try:
+            facts = json.loads(text)
+            if isinstance(facts, dict):
+                return facts
+        except (TypeError, ValueError, RecursionError):
+            pass
+        raise CatalogError(
+            f"{self._db.path}: damaged (facts of a model); restore a backup, or see 'topicture check'"
+        )
 
     def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
         """Make (image, word id, probability) rows the suggestions of a model."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions import OURS
+from topicture.store.places import as_place
 
 __all__ = ["Due", "DueWord", "Trouble", "Writes"]
 
@@ -82,7 +83,7 @@ class Writes:
             (path,),
         )
         add = tuple(DueWord(word, bool(by_machine), probability) for word, by_machine, probability in rows)
-        return Due(os.fsdecode(path), image, add, tuple(remove))
+        return Due(as_place(path), image, add, tuple(remove))
 
     def count_due(self) -> int:
         """Number of files to write."""
@@ -135,4 +136,4 @@ class Writes:
     def troubles(self) -> list[Trouble]:
         """The files that could not be written, by path."""
         rows = self._db.execute("SELECT path, reason, at FROM troubles ORDER BY path")
-        return [Trouble(os.fsdecode(path), reason, at) for path, reason, at in rows]
+        return [Trouble(as_place(path), reason, at) for path, reason, at in rows]
