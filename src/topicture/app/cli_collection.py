@@ -106,9 +106,13 @@ def scan(
     finish(result.skipped, result.conflicts, result.withheld)
 
 
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def _may_withdraw(n: int) -> bool:
     """Ask, where somebody is there to answer."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if is_terminal():
         return typer.confirm(f"Take {counted(n, 'tag')} away with them?", default=False)
     print(
         f"topicture: {counted(n, 'tag')} would go with them, which is many: left as they are. "
