@@ -280,6 +280,66 @@ def test_undo_goes_back_to_the_question(root):
     assert verdicts == ["present", "present", None, None]
 
 
+def test_undo_in_a_review_reaches_no_further_back_than_the_review(root):
+    library = Library.find(root)
+    library.decide(root / "photo-000.jpg", ["night"], "present")
+    library, _, said, result = answer(root, "uyuuq")
+    assert result.startswith("0 accepted, 0 rejected.")
+    assert sum("Nothing of this review is left to undo" in line for line in said) == 2
+    assert "night" in {tag.word for tag in library.tags(root / "photo-000.jpg")}
+    assert library.undo().decisions[0].word == "night"
+
+
+def test_undo_in_a_review_takes_back_its_own_answer_and_nothing_that_came_between(root):
+    library = Library.find(root)
+    questions = library.queue("certain", limit=2)
+    keys = iter("yuq")
+
+    def read_key():
+        key = next(keys)
+        if key == "u":  # meanwhile, in another window
+            library.decide(root / "photo-000.jpg", ["night"], "present")
+        return key
+
+    ask_in_terminal(library, questions, read_key=read_key, say=lambda line: None)
+    assert "night" in {tag.word for tag in library.tags(root / "photo-000.jpg")}
+    assert questions[0].word not in {tag.word for tag in library.tags(questions[0].path)}
+
+
+def test_an_answer_that_was_given_anew_meanwhile_is_left_alone(root):
+    library = Library.find(root)
+    questions = library.queue("certain", limit=2)
+    said, keys = [], iter("yuq")
+
+    def read_key():
+        key = next(keys)
+        if key == "u":
+            library.decide(questions[0].image, [questions[0].word], "rejected")
+        return key
+
+    ask_in_terminal(library, questions, read_key=read_key, say=said.append)
+    assert "That was decided anew since, and stays as it is." in said
+    verdicts = {tag.word: tag.verdict for tag in library.tags(questions[0].path)}
+    assert verdicts[questions[0].word] == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        (["tag", "photo-000.jpg", "night"], "Undid 1 decision (review): night\n"),
+        (["tag", "photo-000.jpg", "night", "dusk"], "Undid 2 decisions (review): dusk, night\n"),
+        (["tags", "--delete", "unused"], "Undid the deletion of unused\n"),
+        (["tags"], "There is nothing left to undo.\n"),
+    ],
+    ids=["one", "two", "deletion", "none"],
+)
+def test_undo_shows_what_it_did(root, topicture, before, told):
+    with Catalog.open(root / ".topicture", write=True) as catalog:
+        catalog.decisions.word_id("unused")
+    topicture(*before)
+    assert topicture("undo")[1] == told
+
+
 def test_an_interrupted_review_keeps_its_answers(root):
     library = Library.find(root)
     keys = iter("y")

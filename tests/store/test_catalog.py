@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from privileges import give_away, without_privileges
 
+from topicture.collection.word_sources import PHOTO, WordSource
 from topicture.store import Catalog, CatalogBusy, CatalogError
 from topicture.store.decisions import Decision
 from topicture.store.migrations import STEPS, VERSION
@@ -29,6 +30,10 @@ def catalog(tmp_path):
 def add(catalog, path="a.jpg", content=b"a" * 32):
     with catalog.database.transaction():
         return catalog.places.put(path, content, 10, 20, "")
+
+
+def said(*words, origin=PHOTO, whole=True):
+    return [WordSource(origin, frozenset(words), whole=whole)]
 
 
 def verdicts(catalog, image):
@@ -225,21 +230,21 @@ def test_undoing_everything_leads_back_to_the_start(tmp_path_factory, steps):
 
 def test_a_rejected_keyword_that_stays_in_the_file_is_no_news(catalog):
     image = add(catalog)
-    catalog.file_words.update("a.jpg", image, ["tiger"])
+    catalog.file_words.update("a.jpg", image, said("tiger"))
     catalog.decisions.decide([Decision(image, "tiger", "rejected")], "review")
-    catalog.file_words.update("a.jpg", image, ["tiger"])
+    catalog.file_words.update("a.jpg", image, said("tiger"))
     catalog.places.mark_gone(["a.jpg"])
     assert add(catalog, "moved/b.jpg") == image
-    catalog.file_words.update("moved/b.jpg", image, ["tiger"])
+    catalog.file_words.update("moved/b.jpg", image, said("tiger"))
     assert verdicts(catalog, image) == {"tiger": "rejected"}
 
 
 def test_keywords_that_come_and_go_are_decisions(catalog):
     image = add(catalog)
-    catalog.file_words.update("a.jpg", image, ["tiger", "grass"])
-    catalog.file_words.update("a.jpg", image, ["grass"])
+    catalog.file_words.update("a.jpg", image, said("tiger", "grass"))
+    catalog.file_words.update("a.jpg", image, said("grass"))
     assert verdicts(catalog, image) == {"grass": "present"}
-    catalog.file_words.update("a.jpg", image, ["grass", "tiger"])
+    catalog.file_words.update("a.jpg", image, said("grass", "tiger"))
     assert verdicts(catalog, image) == {"grass": "present", "tiger": "present"}
 
 
@@ -247,11 +252,11 @@ def test_a_word_planned_for_writing_is_not_taken_for_a_keyword(catalog):
     image = add(catalog)
     catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
     catalog.writes.plan(catalog.writes.due())
-    catalog.file_words.update("a.jpg", image, [])  # the sidecar was never written: not a removal
+    catalog.file_words.update("a.jpg", image, said())  # the sidecar was never written: not a removal
     assert verdicts(catalog, image) == {"tiger": "present"}
-    catalog.file_words.update("a.jpg", image, ["tiger"])  # it was written, then the process was killed
+    catalog.file_words.update("a.jpg", image, said("tiger"))  # it was written, then the process was killed
     catalog.decisions.decide([Decision(image, "tiger", "rejected")], "review")
-    catalog.file_words.update("a.jpg", image, ["tiger"])
+    catalog.file_words.update("a.jpg", image, said("tiger"))
     assert verdicts(catalog, image) == {"tiger": "rejected"}
     assert [due.remove for due in catalog.writes.due()] == [("tiger",)]
 
@@ -261,7 +266,7 @@ def test_a_word_planned_for_writing_is_not_taken_for_a_keyword(catalog):
 
 def test_what_stands_in_the_file_already_is_not_written(catalog):
     image = add(catalog)
-    catalog.file_words.update("a.jpg", image, ["tiger"])
+    catalog.file_words.update("a.jpg", image, said("tiger"))
     catalog.decisions.decide([Decision(image, "tiger", "rejected")], "review")
     catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
     assert catalog.writes.due() == []
@@ -273,7 +278,7 @@ def test_confirming_a_bulk_acceptance_makes_it_a_persons(catalog):
     (due,) = catalog.writes.due()
     assert due.add[0] == ("tiger", True, 0.97)
     catalog.writes.plan([due])
-    catalog.writes.finish(due)
+    catalog.writes.finish(due, "300 20 a.jpg.xmp")
     assert catalog.writes.due() == []
     catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
     (due,) = catalog.writes.due()

@@ -1,5 +1,6 @@
 """Commands about the collection and its catalog: init, scan, status, backup, check, doctor."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from topicture.app.cli_common import (
     short_path,
     tell_lines,
 )
+from topicture.app.counting import counted
 from topicture.collection.words import printable
 
 __all__ = ["register"]
@@ -67,6 +69,12 @@ def scan(
     photos: Annotated[
         Path | None, typer.Argument(help="A folder of the collection; the working folder by default.")
     ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Let tags go whose keywords are gone from the files, however many they are."
+        ),
+    ] = False,
     catalog: CatalogOption = None,
     root: Annotated[
         Path | None,
@@ -77,19 +85,46 @@ def scan(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Bring the catalog up to date: new, changed, moved and vanished photos, and keywords that others wrote."""
+    """Bring the catalog up to date: new, changed, moved and vanished photos, and keywords that others wrote.
+
+    'topicture undo' takes back what it changed.
+    """
     from topicture.app.console import Stages
     from topicture.app.console_tables import print_scan
 
     library = find(catalog, photos)
     with Stages(quiet=quiet or as_json) as stages:
-        result = library.scan(root=root, report=stages)
+        result = library.scan(root=root, withdraw_many=yes, report=stages)
     if as_json:
         print_json(result)
     elif not quiet:
         print_scan(result)
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
-    finish(result.skipped)
+    tell_lines("Decided here, and changed by another program", result.conflicts, quiet=quiet or as_json)
+    if result.withheld and not as_json:
+        tell_lines("Their keywords are gone from the files", result.withheld)
+        if _may_withdraw(len(result.withheld)):
+            withdrawn = library.scan(withdraw_many=True).withdrawn
+            print(f"{counted(withdrawn, 'tag')} taken away; 'topicture undo' brings them back.")
+            finish(result.skipped, result.conflicts)
+            return
+    finish(result.skipped, result.conflicts, result.withheld)
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _may_withdraw(n: int) -> bool:
+    """Ask, where somebody is there to answer."""
+    if is_terminal():
+        return typer.confirm(f"Take {counted(n, 'tag')} away with them?", default=False)
+    print(
+        f"topicture: {counted(n, 'tag')} would go with them, which is many: left as they are. "
+        "'topicture scan --yes' takes them away.",
+        file=sys.stderr,
+    )
+    return False
 
 
 def status(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
@@ -103,7 +138,7 @@ def status(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
         print_status(result)
         tell_lines("Could not be written, and stays pending", result.troubles)
         tell_lines("Could not be looked at", result.unreadable)
-    finish(result.troubles, ["pending"] if result.pending_writes else [])
+    finish(result.troubles, ["pending"] * (result.pending_writes + result.conflicts))
 
 
 def backup(

@@ -1,4 +1,4 @@
-"""Commands for decisions: review, tag, tags, undo."""
+"""Commands for decisions: review, tag, tags, undo, conflicts."""
 
 import sys
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from topicture.app.cli_common import CatalogOption, JsonOption, QuietOption, find, print_json
+from topicture.app.counting import counted
 from topicture.collection.words import printable
 
 __all__ = ["register"]
@@ -13,7 +14,7 @@ __all__ = ["register"]
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (review, tag, tags, undo):
+    for command in (review, tag, tags, undo, conflicts):
         app.command()(command)
 
 
@@ -99,7 +100,8 @@ def tags(
         n = library.delete_tag(delete)
         result = {"deleted": delete, "photos": n}
         print_json(result) if as_json else print(
-            f"Deleted {printable(delete)} from {n} photos; 'topicture write' takes it out of the sidecars."
+            f"Deleted {printable(delete)} from {counted(n, 'photo')}; "
+            "'topicture write' takes it out of the sidecars, 'topicture undo' takes it back."
         )
         return
     rows = library.words()
@@ -111,12 +113,45 @@ def tags(
 
 
 def undo(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
-    """Take back the last answer, bulk acceptance, import or deletion."""
+    """Take back the last answer, bulk acceptance, import, deletion or scan: one step each time."""
+    from topicture.app.console_tables import print_undone
+
     undone = find(catalog).undo()
     if as_json:
-        print_json({"undone": None if undone is None else len(undone.decisions)})
+        print_json({"undone": None if undone is None else len(undone.decisions), "step": undone})
     elif undone is None:
         print("There is nothing left to undo.")
     else:
-        words = sorted({printable(decision.word) for decision in undone.decisions})
-        print(f"Took back {len(undone.decisions)} decisions ({undone.source}): {', '.join(words[:10])}")
+        print_undone(undone)
+
+
+def conflicts(
+    photos: Annotated[list[str] | None, typer.Argument(help="Only of these photos.")] = None,
+    of_tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only about this word.")] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Stand by what was decided here: 'topicture write' puts it back.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Do as the other program did: the decision is changed.")
+    ] = False,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the words that were decided here and that another program took out of a file, or put in; settle them."""
+    from topicture.app.console_tables import print_conflicts
+
+    if keep and follow:
+        raise typer.BadParameter("--keep and --follow can't both be right")
+    library = find(catalog)
+    if not (keep or follow):
+        found = library.conflicts(photos or (), tag=of_tag)
+        print_json(found) if as_json else print_conflicts(found)
+        return
+    settled = library.resolve(photos or (), tag=of_tag, keep=keep)
+    if as_json:
+        print_json(settled)
+        return
+    how = "as decided here; 'topicture write' puts it into sidecars" if keep else "as the other program did"
+    print(f"{counted(len(settled), 'conflict')} settled {how}.")
+    if settled:
+        print("'topicture undo' takes it back.")

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from topicture.app.counting import counted
 from topicture.collection.words import printable
 
 if TYPE_CHECKING:
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     from topicture.app.scanning import ScanReport
     from topicture.app.searching import SearchHit
     from topicture.app.status import ModelSummary, Status
+    from topicture.store.conflicts import Conflict
+    from topicture.store.decisions import Undone
 
 __all__ = [
     "print_bulk",
+    "print_conflicts",
     "print_evaluation",
     "print_hits",
     "print_learned",
@@ -32,9 +36,11 @@ __all__ = [
     "print_questions",
     "print_scan",
     "print_status",
+    "print_undone",
 ]
 
 SHOWN_TAGS = 20
+SHOWN_WORDS = 10
 
 
 def _table(*titles: str, right: Sequence[str] = ()) -> Table:
@@ -60,9 +66,15 @@ def print_scan(report: "ScanReport") -> None:
         )
         if n
     ]
-    print(f"{report.files} photos: {', '.join(parts) or 'none'}.")
+    print(f"{counted(report.files, 'photo')}: {', '.join(parts) or 'none'}.")
     if report.decisions:
-        print(f"{report.decisions} keywords are news.")
+        print(f"{counted(report.decisions, 'keyword is', 'keywords are')} news.")
+    if report.withdrawn:
+        print(f"{counted(report.withdrawn, 'tag')} went with the keywords; 'topicture undo' takes that back.")
+    if report.conflicts:
+        print(f"{_conflicts_line(len(report.conflicts))}: topicture conflicts")
+    if report.missing_sidecars:
+        print(f"{_missing_line(report.missing_sidecars)}; 'topicture write' writes them again.")
 
 
 def print_status(status: "Status") -> None:
@@ -75,12 +87,25 @@ def print_status(status: "Status") -> None:
         ("decided here", f"{status.accepted_here} accepted, {status.rejected} rejected"),
         ("model", "none: topicture learn" if status.model is None else _model_line(status.model)),
         ("suggestions", f"{status.open_suggestions} open, for {status.photos_with_suggestions} photos"),
-        ("to be written", f"{status.pending_writes} sidecars"),
+        ("to be written", counted(status.pending_writes, "sidecar")),
+        *(
+            [("conflicts", f"{_conflicts_line(status.conflicts)}: topicture conflicts")]
+            * bool(status.conflicts)
+        ),
+        *([("missing", _missing_line(status.missing_sidecars))] * bool(status.missing_sidecars)),
         ("last scan", _when(status.scanned)),
         ("root", printable(status.root)),
     ]
     for name, value in rows:
         print(f"{name:14} {value}")
+
+
+def _conflicts_line(n: int) -> str:
+    return f"{counted(n, 'word')} decided here that another program changed"
+
+
+def _missing_line(n: int) -> str:
+    return counted(n, "sidecar that Topicture wrote is missing", "sidecars that Topicture wrote are missing")
 
 
 def _model_line(model: "ModelSummary") -> str:
@@ -215,3 +240,35 @@ def print_bulk(report: "BulkReport") -> None:
         print(f"{n:6}  {printable(word)} (from {threshold:.0%})")
     if report.accepted and not report.dry_run:
         print("'topicture undo' takes it back; 'topicture write' puts it into sidecars.")
+
+
+def print_conflicts(conflicts: "list[Conflict]") -> None:
+    if not conflicts:
+        print("No file says otherwise than was decided here.")
+        return
+    for conflict in conflicts:
+        verb, done = ("accepted", "taken out") if conflict.kind == "removed" else ("rejected", "put in")
+        print(
+            f"{printable(conflict.path)}  {printable(conflict.word)}  {verb} here ({conflict.source}), "
+            f"{done} by another program"
+        )
+    print("--keep stands by what was decided here, --follow does as the other program did.")
+
+
+def print_undone(undone: "Undone") -> None:
+    """What an undo took back, in one line."""
+    parts = []
+    if undone.decisions:
+        words = sorted({printable(decision.word) for decision in undone.decisions})
+        more = f" and {len(words) - SHOWN_WORDS} more" if len(words) > SHOWN_WORDS else ""
+        parts.append(
+            f"{counted(len(undone.decisions), 'decision')} ({undone.source}): {', '.join(words[:SHOWN_WORDS])}{more}"
+        )
+    if undone.words:
+        verb = "the deletion" if undone.source == "delete" else "the return"
+        parts.append(f"{verb} of {', '.join(map(printable, undone.words[:SHOWN_WORDS]))}")
+    if undone.reopened:
+        parts.append(f"{counted(undone.reopened, 'answer')} to conflicts, open again")
+    print(f"Undid {'; '.join(parts)}" if parts else "Nothing of it was left to undo.")
+    if undone.decided_anew:
+        print(f"{counted(undone.decided_anew, 'decision')} of it stayed: decided anew since.")

@@ -28,7 +28,7 @@ def ask_in_terminal(
         return "Nothing to review; 'topicture annotate' makes suggestions."
     say(HELP)
     n_yes = n_no = 0
-    answered: list[tuple[int, str]] = []  # position of the question, answer
+    answered: list[tuple[int, str, int | None]] = []  # position of the question, answer, step of the log
     position = 0
     while position < len(questions):
         question = questions[position]
@@ -40,18 +40,23 @@ def ask_in_terminal(
         if key in ("q", "\x03", "\x04", "\x1b"):
             break
         if key == "u":
-            if answered:
-                position, last = answered.pop()
-                if last in "yn":
-                    library.undo()
-                    n_yes, n_no = n_yes - (last == "y"), n_no - (last == "n")
+            if not answered:
+                say("Nothing of this review is left to undo; 'topicture undo' goes further back.")
+                continue
+            position, last, step = answered.pop()
+            if last in "yn":
+                n_yes, n_no = n_yes - (last == "y"), n_no - (last == "n")
+                undone = None if step is None else library.undo(step)
+                if undone is None or not undone.decisions:
+                    say("That was decided anew since, and stays as it is.")
             continue
         if key not in ("y", "n", "s"):
             say(HELP)
             continue
+        step = None
         if key != "s":
-            library.decide(question.image, [question.word], "present" if key == "y" else "rejected")
+            step = library.answer(question.image, question.word, "present" if key == "y" else "rejected")
             n_yes, n_no = n_yes + (key == "y"), n_no + (key == "n")
-        answered.append((position, key))
+        answered.append((position, key, step))
         position += 1
     return f"{n_yes} accepted, {n_no} rejected. 'topicture write' puts accepted tags into sidecars."

@@ -22,6 +22,7 @@ from topicture.collection.words import clean_word
 from topicture.errors import DataNotFound, TopictureError
 from topicture.store import Catalog, CatalogError
 from topicture.store.catalog import FOLDER_NAME
+from topicture.store.conflicts import Conflict
 from topicture.store.decisions import Decision, Tag, Undone
 
 if TYPE_CHECKING:  # a verb imports what it needs when it is called: `status` should not wait for JAX
@@ -116,7 +117,13 @@ class Library:
 
     # --- Collection ----------------------------------------------------------------------------------------
 
-    def scan(self, *, root: str | os.PathLike | None = None, report: Report = silent) -> "ScanReport":
+    def scan(
+        self,
+        *,
+        root: str | os.PathLike | None = None,
+        withdraw_many: bool = False,
+        report: Report = silent,
+    ) -> "ScanReport":
         """Bring the catalog up to date with the folder; see `scanning.scan`.
 
         `root` says where the photos are now, for a catalog that was copied, or that they moved away from.
@@ -124,7 +131,7 @@ class Library:
         from topicture.app.scanning import scan
 
         with self._write("scan", None if root is None else Path(root)) as catalog:
-            return scan(catalog, report=report)
+            return scan(catalog, withdraw_many=withdraw_many, report=report)
 
     def status(self) -> "Status":
         """Where the collection stands."""
@@ -293,6 +300,15 @@ class Library:
 
         Raises BadWord for a text that can't be a tag.
         """
+        return self._decide(name, words, verdict)[0]
+
+    def answer(self, image: int, word: str, verdict: str) -> int | None:
+        """The same about one word; the number of this step, for `undo`, or None where it changed nothing."""
+        return self._decide(image, [word], verdict)[1]
+
+    def _decide(
+        self, name: str | os.PathLike | int, words: Iterable[str], verdict: str
+    ) -> tuple[int, int | None]:
         if verdict not in VERDICTS:
             raise TopictureError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
         cleaned = [clean_word(word) for word in words]
@@ -310,7 +326,8 @@ class Library:
                 )
                 for word in cleaned
             ]
-            return catalog.decisions.decide(decisions, "review")
+            step = catalog.decisions.step("review")
+            return catalog.decisions.decide(decisions, "review", step), step.made
 
     def accept_above(
         self, precision: float, *, tag: str | None = None, dry_run: bool = False
@@ -328,10 +345,27 @@ class Library:
                 raise DataNotFound(f"no photo has or had the tag {word!r}")
             return catalog.decisions.delete_word(clean_word(word))
 
-    def undo(self) -> Undone | None:
-        """Take back the last answer, bulk acceptance, import or deletion; None where there is nothing left."""
+    def undo(self, step: int | None = None) -> Undone | None:
+        """Take back the last answer, bulk acceptance, import, deletion or scan, as far as it still stands.
+
+        With the number of a step, that one. None where there is nothing left.
+        """
         with self._write("undo") as catalog:
-            return catalog.decisions.undo()
+            return catalog.decisions.undo(step)
+
+    def conflicts(self, names: Iterable[str | os.PathLike] = (), *, tag: str | None = None) -> list[Conflict]:
+        """Words that were decided here and that another program took out or put in; of some photos, or one word."""
+        with self._read() as catalog:
+            return _conflicts(catalog, names, tag)
+
+    def resolve(
+        self, names: Iterable[str | os.PathLike] = (), *, tag: str | None = None, keep: bool
+    ) -> list[Conflict]:
+        """Keep what was decided here, or follow the other program, in those conflicts; one undo takes it back."""
+        with self._write("conflicts") as catalog:
+            found = _conflicts(catalog, names, tag)
+            catalog.decisions.resolve(found, keep=keep)
+            return found
 
     def words(self) -> list[tuple[str, int, int]]:
         """(word, photos that have it, photos it was rejected for), the most frequent first."""
@@ -377,6 +411,16 @@ class Library:
 
         with self._read() as catalog:
             return problems(catalog) or incomplete_models(catalog)
+
+
+def _conflicts(catalog: Catalog, names: Iterable[str | os.PathLike], tag: str | None) -> list[Conflict]:
+    images = {_image(catalog, os.fspath(name)) for name in names}
+    word = None if tag is None else clean_word(tag)
+    return [
+        conflict
+        for conflict in catalog.decisions.conflicts.open()
+        if (not images or conflict.image in images) and word in (None, conflict.word)
+    ]
 
 
 def _image(catalog: Catalog, name: str) -> int:

@@ -38,6 +38,8 @@ class Status:
     open_suggestions: int
     photos_with_suggestions: int
     pending_writes: int
+    conflicts: int
+    missing_sidecars: int
     scanned: float | None
     model: ModelSummary | None
     troubles: tuple[str, ...]
@@ -66,6 +68,8 @@ def status(catalog: Catalog) -> Status:
         open_suggestions=n_open,
         photos_with_suggestions=n_open_photos,
         pending_writes=catalog.writes.count_due(),
+        conflicts=catalog.decisions.conflicts.count(),
+        missing_sidecars=catalog.file_words.missing_sidecars(),
         scanned=catalog.get("scanned"),
         model=_summary(models[0]) if models else None,
         troubles=tuple(f"{trouble.path}: {trouble.reason}" for trouble in catalog.writes.troubles()),

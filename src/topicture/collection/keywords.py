@@ -14,6 +14,7 @@ from topicture.collection.containers import read_blocks
 from topicture.collection.folder import sidecar_names
 from topicture.collection.iptc import MAX_KEYWORD, iptc_keywords
 from topicture.collection.tag_lists import clean_path, listed_tags
+from topicture.collection.word_sources import PHOTO, WordSource
 from topicture.collection.words import clean_word, printable
 from topicture.collection.written import COPY, MACHINE, choosers
 from topicture.collection.xmp import MAX_XMP, BadXmp, parse_xmp
@@ -35,11 +36,15 @@ class Keywords:
         suggestion must not come back as if a person had made it.
     refused : tuple of str
         A line for each word or block of metadata that was not taken: where it stands, and why.
+    sources : tuple of WordSource
+        The same words by the place where they stand: the photo, and its sidecar if there is one. A place that could
+        not be read whole says so, and what is missing from it means nothing.
     """
 
     words: tuple[str, ...] = ()
     by_machine: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    sources: tuple[WordSource, ...] = field(default=(), compare=False)
 
 
 def photo_keywords(path: str | os.PathLike) -> Keywords:
@@ -49,15 +54,17 @@ def photo_keywords(path: str | os.PathLike) -> Keywords:
     the last part is the word: "Animals|Cats|tiger" gives "tiger". Metadata that can't be read, however it is damaged,
     gives a line in `refused`, never an exception.
     """
-    gathered = _Gathered()
-    _gather_embedded(Path(path), gathered)
+    photo = _Gathered()
+    _gather_embedded(Path(path), photo)
+    found = {PHOTO: photo}
     sidecar = sidecar_path(path)
     if os.path.lexists(sidecar):
+        beside = found[printable(sidecar.name)] = _Gathered()
         try:
-            gathered.take_xmp(read_sidecar(sidecar), sidecar.name)
+            beside.take_xmp(read_sidecar(sidecar), sidecar.name)
         except BadXmp as reason:
-            gathered.refuse(sidecar.name, str(reason))
-    return gathered.keywords()
+            beside.miss(sidecar.name, str(reason))
+    return _together(found)
 
 
 def embedded_words(path: str | os.PathLike) -> dict[str, tuple[str, ...]]:
@@ -97,15 +104,17 @@ def read_sidecar(path: Path) -> bytes:
 
 @dataclass
 class _Gathered:
-    """Words with their paths and refusals found so far; dictionaries keep the order and drop repetitions."""
+    """Words with their paths and refusals found in one place; dictionaries keep the order and drop repetitions."""
 
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     by_machine: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
+    whole: bool = True
 
-    def keywords(self) -> Keywords:
-        machine_only = tuple(word for word in self.by_machine if word not in self.words)
-        return Keywords(tuple(self.words), machine_only, tuple(self.refused))
+    def miss(self, where: str, reason: str) -> None:
+        """Something could not be read, and nobody knows which words it would have said."""
+        self.whole = False
+        self.refuse(where, reason)
 
     def refuse(self, where: str, reason: str) -> None:
         self.refused[f"{printable(where)}: {reason}"] = None
@@ -129,29 +138,40 @@ class _Gathered:
             self.take(tag.path, where, by.get((tag.property, tag.value)))
 
 
+def _together(found: dict[str, _Gathered]) -> Keywords:
+    words = {word: None for part in found.values() for word in part.words}
+    by_machine = {word: None for part in found.values() for word in part.by_machine if word not in words}
+    refused = {line: None for part in found.values() for line in part.refused}
+    sources = tuple(
+        WordSource(name, frozenset(part.words), frozenset(part.by_machine), part.whole)
+        for name, part in found.items()
+    )
+    return Keywords(tuple(words), tuple(by_machine), tuple(refused), sources)
+
+
 def _gather_embedded(path: Path, gathered: _Gathered) -> None:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or device could block for ever
-            gathered.refuse(path.name, "not a regular file")
+            gathered.miss(path.name, "not a regular file")
             return
         blocks = read_blocks(path)
     except OSError as error:
-        gathered.refuse(path.name, f"can't be opened ({error.strerror})")
+        gathered.miss(path.name, f"can't be opened ({error.strerror})")
         return
     for problem in blocks.problems:
-        gathered.refuse(path.name, problem)
+        gathered.miss(path.name, problem)
     for packet in blocks.xmp:
         try:
             gathered.take_xmp(packet, path.name)
         except BadXmp as reason:
-            gathered.refuse(path.name, f"embedded XMP: {reason}")
+            gathered.miss(path.name, f"embedded XMP: {reason}")
     for record in blocks.iptc:
         keywords, problems = iptc_keywords(record)
         for word in keywords:
             if not _cut_off(word, gathered.words):
                 gathered.take((word,), path.name)
         for problem in problems:
-            gathered.refuse(path.name, problem)
+            gathered.miss(path.name, problem)
 
 
 def _cut_off(word: str, longer: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What people decided: a log that only grows, its outcome, and undo.
+"""What people decided: a log that only grows, and its outcome.
 
 A verdict is `present`, `rejected`, or `cleared` (no verdict any more). Its source says where it came from:
 
@@ -13,7 +13,11 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from topicture.store.conflicts import Conflict, Conflicts
 from topicture.store.database import Database
+from topicture.store.log import DecisionLog
+from topicture.store.steps import Step
+from topicture.store.undoing import Undone, undo
 
 __all__ = ["CAPTIONING", "OURS", "Decision", "Decisions", "Tag", "Undone"]
 
@@ -23,7 +27,8 @@ OURS = ("review", "bulk", "import")
 CAPTIONING = ("file", "import")
 """Sources of whole captions: a word that is missing there was not wanted. Reviewed photos tell only what was asked."""
 
-UNDOABLE = ("review", "bulk", "import", "delete")
+ONE_BY_ONE = ("review", "delete")
+"""Sources that answer a conflict: somebody spoke about this very word."""
 
 
 class Decision(NamedTuple):
@@ -44,19 +49,19 @@ class Tag(NamedTuple):
     source: str
 
 
-class Undone(NamedTuple):
-    """What an undo took back."""
-
-    source: str
-    at: float
-    decisions: tuple[Decision, ...]
-
-
 class Decisions:
-    """The tables `words`, `decisions` and `tags`."""
+    """The tables `words`, `decisions` and `tags`.
+
+    Attributes
+    ----------
+    log : the rows themselves
+    conflicts : decisions that a file contradicts
+    """
 
     def __init__(self, database: Database):
         self._db = database
+        self.log = DecisionLog(database)
+        self.conflicts = Conflicts(database)
 
     # --- Words ---------------------------------------------------------------------------------------------
 
@@ -82,41 +87,59 @@ class Decisions:
 
     # --- Deciding ------------------------------------------------------------------------------------------
 
-    def decide(self, decisions: Iterable[Decision], source: str) -> int:
-        """Log decisions as one batch, which one undo takes back; the number of those that changed something."""
+    def step(self, source: str) -> Step:
+        """A step to come, for what belongs together but is decided piece by piece."""
+        return Step(self._db, source)
+
+    def decide(self, decisions: Iterable[Decision], source: str, step: Step | None = None) -> int:
+        """Log decisions as one step, or as a part of `step`; the number of those that changed something.
+
+        Of several about the same pair the last counts.
+        """
+        step = step or self.step(source)
+        changed = 0
         with self._db.transaction():
-            batch, now, changed = self._next_batch(), time.time(), 0
-            for decision in decisions:
+            for decision in {(each.image, each.word): each for each in decisions}.values():
                 word = self.word_id(decision.word)
+                answers = source in ONE_BY_ONE and self.conflicts.settle(decision.image, word, step)
                 if self._says_already(decision.image, word, decision.verdict, source):
+                    changed += answers
                     continue
-                self._log(
+                self.log.add(
                     decision.image,
                     word,
                     decision.verdict,
                     source,
-                    now,
-                    batch,
+                    step,
                     model=decision.model,
                     probability=decision.probability,
                 )
-                if decision.verdict == "present":
-                    self._db.execute(
-                        "UPDATE words SET deleted = NULL WHERE id = ? AND deleted IS NOT NULL", (word,)
-                    )
+                if decision.verdict == "present" and source != "file":
+                    self._set_deleted(word, None, step)
                 changed += 1
         return changed
 
     def delete_word(self, word: str) -> int:
         """Reject a word wherever it is present, and stop suggesting it; the number of images that had it."""
+        step = self.step("delete")
         with self._db.transaction():
             number = self.word_id(word)
             images = self._db.execute(
                 "SELECT image FROM tags WHERE word = ? AND verdict = 'present'", (number,)
             ).fetchall()
-            self.decide([Decision(image, word, "rejected") for (image,) in images], "delete")
-            self._db.execute("UPDATE words SET deleted = ? WHERE id = ?", (time.time(), number))
+            self.decide([Decision(image, word, "rejected") for (image,) in images], "delete", step)
+            self._set_deleted(number, time.time(), step)
         return len(images)
+
+    def _set_deleted(self, word: int, after: float | None, step: Step) -> None:
+        """Stop suggesting a word, or begin again; where that is news it is a part of the step, and undone with it."""
+        (before,) = self._db.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
+        if (before is None) == (after is None):
+            return
+        self._db.execute("UPDATE words SET deleted = ? WHERE id = ?", (after, word))
+        self._db.execute(
+            "INSERT OR IGNORE INTO word_changes VALUES (?, ?, ?, ?)", (step.number, word, before, after)
+        )
 
     def carry(self, old: int, new: int) -> int:
         """Give a picture that was edited in place the verdicts on the one it replaced; the number of them.
@@ -124,51 +147,34 @@ class Decisions:
         Keywords that stood in the file are left out: the new file speaks for itself.
         """
         with self._db.transaction():
-            batch, now = self._next_batch(), time.time()
+            step = self.step("carry")
             rows = self._db.execute(
-                "SELECT word, verdict, source FROM tags WHERE image = ? "
-                "AND NOT (verdict = 'present' AND source = 'file') ORDER BY word",
+                "SELECT t.word, t.verdict, t.source, d.model, d.probability FROM tags AS t "
+                "JOIN decisions AS d ON d.id = t.decision "
+                "WHERE t.image = ? AND NOT (t.verdict = 'present' AND t.source = 'file') ORDER BY t.word",
                 (old,),
             ).fetchall()
-            for word, verdict, source in rows:
-                self._log(new, word, verdict, source, now, batch, undoes=0)
+            for word, verdict, source, model, probability in rows:
+                self.log.add(new, word, verdict, source, step, model=model, probability=probability)
+            self.conflicts.carry(old, new)
         return len(rows)
 
-    def undo(self) -> Undone | None:
-        """Take the last batch back that has not been taken back yet; None where there is none."""
+    def resolve(self, conflicts: Iterable[Conflict], *, keep: bool) -> int:
+        """Keep what was decided here, or follow the files, as one step; the number of conflicts that this settles."""
+        step = self.step("conflict")
+        settled = 0
         with self._db.transaction():
-            marks = ", ".join("?" * len(UNDOABLE))
-            row = self._db.execute(
-                f"SELECT batch, source, at FROM decisions AS d WHERE source IN ({marks}) AND undoes IS NULL "
-                "AND NOT EXISTS (SELECT 1 FROM decisions WHERE undoes = d.batch) ORDER BY id DESC LIMIT 1",
-                UNDOABLE,
-            ).fetchone()
-            if row is None:
-                return None
-            undone_batch, source, at = row
-            taken = self._take_back(undone_batch)
-            if source == "delete":
-                words = [(self.find_word(decision.word),) for decision in taken]
-                self._db.execute_many("UPDATE words SET deleted = NULL WHERE id = ?", words)
-        return Undone(source, at, tuple(taken))
+            for conflict in conflicts:
+                if keep:
+                    settled += self.conflicts.settle(conflict.image, self.word_id(conflict.word), step)
+                else:
+                    verdict = "rejected" if conflict.kind == "removed" else "present"
+                    settled += self.decide([Decision(conflict.image, conflict.word, verdict)], "review", step)
+        return settled
 
-    def _take_back(self, undone_batch: int) -> list[Decision]:
-        batch, now, taken = self._next_batch(), time.time(), []
-        rows = self._db.execute(
-            "SELECT decisions.id, image, decisions.word, words.word, verdict FROM decisions "
-            "JOIN words ON words.id = decisions.word WHERE batch = ? ORDER BY decisions.id",
-            (undone_batch,),
-        ).fetchall()
-        for number, image, word, text, verdict in rows:
-            before = self._db.execute(
-                "SELECT verdict, source FROM decisions WHERE image = ? AND word = ? AND id < ? "
-                "ORDER BY id DESC LIMIT 1",
-                (image, word, number),
-            ).fetchone()
-            earlier, source = before or ("cleared", "undo")
-            self._log(image, word, earlier, source, now, batch, undoes=undone_batch)
-            taken.append(Decision(image, text, verdict))
-        return taken
+    def undo(self, step: int | None = None) -> Undone | None:
+        """Take back the last step that has not been taken back yet, or the given one; see `undoing.undo`."""
+        return undo(self._db, self.log, self.conflicts, step)
 
     def _says_already(self, image: int, word: int, verdict: str, source: str) -> bool:
         row = self._db.execute(
@@ -176,37 +182,8 @@ class Decisions:
         ).fetchone()
         if row is None:
             return verdict == "cleared"
-        # A person who confirms what was accepted in bulk makes it a verdict of their own.
-        return row[0] == verdict and not (row[1] == "bulk" and source == "review")
-
-    def _next_batch(self) -> int:
-        return self._db.execute("SELECT coalesce(max(batch), 0) + 1 FROM decisions").fetchone()[0]
-
-    def _log(
-        self,
-        image: int,
-        word: int,
-        verdict: str,
-        source: str,
-        at: float,
-        batch: int,
-        *,
-        undoes: int | None = None,
-        model: int | None = None,
-        probability: float | None = None,
-    ) -> None:
-        cursor = self._db.execute(
-            "INSERT INTO decisions (image, word, verdict, source, at, batch, undoes, model, probability) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (image, word, verdict, source, at, batch, undoes, model, probability),
-        )
-        if verdict == "cleared":
-            self._db.execute("DELETE FROM tags WHERE image = ? AND word = ?", (image, word))
-        else:
-            self._db.execute(
-                "INSERT OR REPLACE INTO tags VALUES (?, ?, ?, ?, ?)",
-                (image, word, verdict, source, cursor.lastrowid),
-            )
+        # A person who confirms what was accepted in bulk, or stands in the file, makes it a verdict of their own.
+        return row[0] == verdict and not (row[1] in ("bulk", "file") and source == "review")
 
     # --- Reading -------------------------------------------------------------------------------------------
 

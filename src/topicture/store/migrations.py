@@ -2,9 +2,12 @@
 
 images        one row a picture, known by the hash of its picture data (see `identity`), wherever its file lies
 places        the files: path relative to the root, size and time stamp at the last scan, and when it was gone
-file_words    the keywords that a file, or its sidecar, carried when it was last read
+file_words    the keywords that a picture's file, or a sidecar of it, carried when that was last read whole
 decisions     the log of everything that people decided; rows are added, never changed
+batches       the steps in which the log grew, each undone as one; `undoes` names the step that a step took back
+word_changes  words deleted from the collection, or in use again: when, before and after a step
 tags          the outcome of that log: the last verdict on each image and word
+conflicts     a file says otherwise than a person decided here; `resolved` is the step that settled it
 models        what was learned, and when; the files lie in the folder of the same name
 suggestions   what a model suggests; never mixed with decisions
 written       the words that Topicture put, or was about to put, into the sidecar of a file
@@ -52,6 +55,33 @@ STEPS: tuple[tuple[str, ...], ...] = (
                                  by_machine INTEGER NOT NULL, at REAL NOT NULL,
                                  PRIMARY KEY (path, word)) WITHOUT ROWID""",
         "CREATE TABLE troubles (path BLOB PRIMARY KEY, reason TEXT NOT NULL, at REAL NOT NULL)",
+    ),
+    (
+        "CREATE TABLE batches (id INTEGER PRIMARY KEY, source TEXT NOT NULL, at REAL NOT NULL, undoes INTEGER)",
+        "CREATE INDEX batches_by_undone ON batches (undoes) WHERE undoes IS NOT NULL",
+        """INSERT INTO batches SELECT batch, CASE WHEN max(undoes) > 0 THEN 'undo' WHEN max(undoes) = 0 THEN 'carry'
+                                           ELSE min(source) END, min(at), nullif(max(undoes), 0)
+           FROM decisions GROUP BY batch""",
+        """CREATE TABLE word_changes (batch INTEGER NOT NULL REFERENCES batches,
+                                      word INTEGER NOT NULL REFERENCES words, before REAL, after REAL,
+                                      PRIMARY KEY (batch, word)) WITHOUT ROWID""",
+        """INSERT INTO word_changes SELECT DISTINCT batch, decisions.word, NULL, deleted
+           FROM decisions JOIN words ON words.id = decisions.word WHERE source = 'delete' AND undoes IS NULL""",
+        """CREATE TABLE conflicts (image INTEGER NOT NULL REFERENCES images, word INTEGER NOT NULL REFERENCES words,
+                                   kind TEXT NOT NULL CHECK (kind IN ('removed', 'added')), path BLOB NOT NULL,
+                                   at REAL NOT NULL, resolved INTEGER REFERENCES batches,
+                                   PRIMARY KEY (image, word)) WITHOUT ROWID""",
+        "ALTER TABLE file_words RENAME TO former_file_words",
+        """CREATE TABLE file_words (path BLOB NOT NULL REFERENCES places, image INTEGER NOT NULL REFERENCES images,
+                                    word INTEGER NOT NULL REFERENCES words, origin TEXT NOT NULL,
+                                    PRIMARY KEY (path, image, word, origin)) WITHOUT ROWID""",
+        "CREATE INDEX file_words_by_image ON file_words (image, word)",
+        # Whether a word stood in the photo or in its sidecar was not noted: both may have said it.
+        """INSERT INTO file_words SELECT path, image, word, 'photo' FROM former_file_words JOIN places USING (path)""",
+        """INSERT INTO file_words SELECT path, image, word, substr(rest, instr(rest, ' ') + 1)
+           FROM former_file_words JOIN (SELECT path, image, substr(sidecars, instr(sidecars, ' ') + 1) AS rest
+                                        FROM places WHERE sidecars != '') USING (path)""",
+        "DROP TABLE former_file_words",
     ),
 )
 

@@ -42,21 +42,31 @@ class Trouble(NamedTuple):
 
 
 _OURS = ", ".join(f"'{source}'" for source in OURS)
-# Tags that people gave here, against the words that stand, or do not, in each living file.
+# Whether the file says a word, as far as was seen.
+_SAID = """EXISTS (SELECT 1 FROM file_words AS f
+                WHERE f.path = places.path AND f.image = places.image AND f.word = {word})"""
+# Tags that people gave here, against the words that stand, or do not, in each living file. Not those that another
+# program took out: what to do about them is for a person to say.
 _WANTED = f"""
 FROM tags JOIN places ON places.image = tags.image JOIN words ON words.id = tags.word
 LEFT JOIN written ON written.path = places.path AND written.word = tags.word
-LEFT JOIN file_words ON file_words.path = places.path AND file_words.word = tags.word
 WHERE places.gone IS NULL AND tags.verdict = 'present' AND tags.source IN ({_OURS})
-AND (written.path IS NOT NULL OR file_words.path IS NULL)
+AND (written.path IS NOT NULL OR NOT {_SAID.format(word="tags.word")})
+AND NOT EXISTS (SELECT 1 FROM conflicts WHERE conflicts.image = tags.image AND conflicts.word = tags.word
+                AND resolved IS NULL)
 """
 _NOT_DONE = (
-    "(written.path IS NULL OR written.state = 'planned' OR written.by_machine != (tags.source = 'bulk'))"
+    "(written.path IS NULL OR written.state = 'planned' OR written.by_machine != (tags.source = 'bulk') "
+    f"OR places.sidecars = '' OR NOT {_SAID.format(word='tags.word')})"
 )
-_UNWANTED = """
+# Words of ours are taken out where they are known to stand, and where something was decided about this very picture:
+# not beside one that merely took the place of another.
+_UNWANTED = f"""
 FROM written JOIN places USING (path) JOIN words ON words.id = written.word
 LEFT JOIN tags ON tags.image = places.image AND tags.word = written.word AND tags.verdict = 'present'
 WHERE places.gone IS NULL AND tags.image IS NULL
+AND (state = 'planned' OR {_SAID.format(word="written.word")})
+AND EXISTS (SELECT 1 FROM decisions AS d WHERE d.image = places.image AND d.word = written.word)
 """
 
 
@@ -106,7 +116,9 @@ class Writes:
     def finish(self, due: Due, sidecars: str | None = None) -> None:
         """Note that a sidecar says what was decided; `sidecars` is the stamp that a scan should find."""
         where = os.fsencode(due.path)
+        origin = sidecars.split(" ", 2)[2] if sidecars else "sidecar"
         with self._db.transaction():
+            self._set_aside(where, origin, {word.word for word in due.add})
             for word in due.add:
                 self._db.execute(
                     "UPDATE written SET state = 'done', at = ? WHERE path = ? "
@@ -114,18 +126,32 @@ class Writes:
                     (time.time(), where, word.word),
                 )
                 self._db.execute(
-                    "INSERT OR IGNORE INTO file_words SELECT ?, id FROM words WHERE word = ?",
-                    (where, word.word),
+                    "INSERT OR IGNORE INTO file_words SELECT ?, ?, id, ? FROM words WHERE word = ?",
+                    (where, due.image, origin, word.word),
                 )
             for text in due.remove:
                 for table in ("written", "file_words"):
                     self._db.execute(
-                        f"DELETE FROM {table} WHERE path = ? AND word = (SELECT id FROM words WHERE word = ?)",
+                        f"DELETE FROM {table} WHERE path = ? AND word = (SELECT id FROM words WHERE word = ?)"
+                        + (" AND origin != 'photo'" if table == "file_words" else ""),
                         (where, text),
                     )
             self._db.execute("DELETE FROM troubles WHERE path = ?", (where,))
             if sidecars is not None:
                 self._db.execute("UPDATE places SET sidecars = ? WHERE path = ?", (sidecars, where))
+
+    def _set_aside(self, where: bytes, origin: str, ours: set[str]) -> None:
+        """A new sidecar in the place of one that is gone does not know what others wrote into that one."""
+        is_new = "(SELECT sidecars FROM places WHERE places.path = file_words.path) = ''"
+        rows = self._db.execute(
+            "SELECT words.word, words.id FROM file_words JOIN words ON words.id = file_words.word "
+            f"WHERE path = ? AND origin = ? AND {is_new}",
+            (where, origin),
+        ).fetchall()
+        self._db.execute_many(
+            "UPDATE OR IGNORE file_words SET origin = 'gone ' || origin WHERE path = ? AND origin = ? AND word = ?",
+            [(where, origin, number) for word, number in rows if word not in ours],
+        )
 
     def fail(self, path: str, reason: str) -> None:
         """Keep a file pending, with the reason."""

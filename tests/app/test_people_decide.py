@@ -1,0 +1,128 @@
+"""Whatever happens to the files, and in whatever order: a decision of a person disappears only by a person's own act."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from photo_folder import LONG_AGO, jpeg, make_library, put, xmp
+
+from topicture.collection.keywords import photo_keywords
+from topicture.store.decisions import OURS
+
+PHOTOS = ("photo-000.jpg", "photo-002.jpg")
+WORDS = ("tiger", "grass", "sea")
+FOREIGN = "family"
+
+photo = st.sampled_from(PHOTOS)
+some = st.sets(st.sampled_from(WORDS))
+ACTS = st.one_of(
+    st.tuples(st.just("decide"), photo, some, st.sampled_from(["present", "rejected", "cleared"])),
+    st.tuples(st.just("undo")),
+    st.tuples(st.just("settle"), st.booleans()),
+    st.tuples(st.just("delete"), st.sampled_from(WORDS)),
+    st.tuples(st.just("scan")),
+    st.tuples(st.just("write")),
+    st.tuples(st.just("rewrite"), photo, some),
+    st.tuples(st.just("embed"), photo, some),
+    st.tuples(st.just("cut"), photo),
+    st.tuples(st.just("remove"), photo),
+    st.tuples(st.just("restore"), photo),
+)
+OF_PEOPLE = ("decide", "undo", "settle", "delete")
+
+
+class World:
+    """A small collection, other programs, and a person."""
+
+    def __init__(self, root):
+        self.library = make_library(root, n=3, tagged=1)
+        self.root = root
+        self.clock = LONG_AGO
+        self.kept = {}  # sidecars as they last were whole
+
+    def do(self, act, *arguments):
+        getattr(self, act)(*arguments)
+
+    def decide(self, name, words, verdict):
+        self.library.decide(self.root / name, words, verdict)
+
+    def undo(self):
+        self.library.undo()
+
+    def settle(self, keep):
+        self.library.resolve(keep=keep)
+
+    def delete(self, word):
+        if word in {word for word, *_ in self.library.words()}:
+            self.library.delete_tag(word)
+
+    def scan(self):
+        self.library.scan()
+
+    def write(self):
+        contested = {(conflict.path, conflict.word) for conflict in self.library.conflicts()}
+        before = {name: self.said(name) for name in PHOTOS}
+        self.library.write(regions=False)
+        for name in PHOTOS:
+            now = self.said(name)
+            assert (FOREIGN in now) == (FOREIGN in before[name])
+            for word in WORDS:
+                if (name, word) in contested:
+                    assert (word in now) == (word in before[name])
+
+    def said(self, name):
+        return set(photo_keywords(self.root / name).words)
+
+    def sidecar(self, name):
+        return self.root / f"{name}.xmp"
+
+    def put(self, path, content):
+        import os
+
+        self.clock += 10
+        put(path, content)
+        os.utime(path, (self.clock, self.clock))
+
+    def rewrite(self, name, words):
+        self.put(self.sidecar(name), xmp([*sorted(words), FOREIGN]))
+
+    def embed(self, name, words):
+        self.put(self.root / name, jpeg(PHOTOS.index(name) * 2, sorted(words)))
+
+    def cut(self, name):
+        if self.sidecar(name).exists():
+            content = self.sidecar(name).read_bytes()
+            self.kept[name] = content
+            self.put(self.sidecar(name), content[: len(content) // 2])
+
+    def remove(self, name):
+        if self.sidecar(name).exists():
+            self.kept[name] = self.sidecar(name).read_bytes()
+            self.sidecar(name).unlink()
+
+    def restore(self, name):
+        if name in self.kept:
+            self.put(self.sidecar(name), self.kept[name])
+
+    def decided(self):
+        """What people decided: all that stands but the keywords that came from files."""
+        return {
+            (name, tag.word, tag.verdict, tag.source)
+            for name in PHOTOS
+            for tag in self.library.tags(self.root / name)
+            if tag.verdict == "rejected" or tag.source in OURS
+        }
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(ACTS, min_size=3, max_size=14))
+def test_a_decision_disappears_only_by_a_persons_act(tmp_path_factory, acts):
+    world = World(tmp_path_factory.mktemp("world") / "photos")
+    for act, *arguments in acts:
+        before = world.decided()
+        world.do(act, *arguments)
+        if act not in OF_PEOPLE:
+            assert world.decided() == before, act
+    assert world.library.check() == []
+    world.library.scan()
+    while world.library.undo() is not None:
+        pass
+    assert world.decided() == set()
