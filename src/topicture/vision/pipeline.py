@@ -26,10 +26,10 @@ from topicture.vision.assemble import assemble, caption_counts
 from topicture.vision.cache import FeatureCache
 from topicture.vision.features import Features, fit_features
 from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, with_labels
-from topicture.vision.networks import NETWORKS
+from topicture.vision.networks import NETWORKS, own_network_bytes
 from topicture.vision.read import READ_VERSION, Unreadable, printable
 from topicture.vision.recipe import Recipe
-from topicture.vision.workers import Failure, run_isolated
+from topicture.vision.workers import MEMORY_LIMIT, Failure, run_isolated
 
 __all__ = ["Description", "Photo", "describe"]
 
@@ -137,8 +137,11 @@ def describe(
         shelf = _Shelf(stack.enter_context(FeatureCache(cache)), recipe)
         run = _Run(photos, shelf, progress)
         measurer = Measurer(_placed(recipe))
+        # A loaded network takes its file's size some times over: the graph, its optimised form, its working space.
+        deep = {"deep", "regions:deep"} & set(recipe.steps)
+        memory = MEMORY_LIMIT + (4 * own_network_bytes(recipe.network) if deep else 0)
         for task, result in run_isolated(
-            measurer, run.tasks(), workers, timeout, records=(Measured, Unmeasured)
+            measurer, run.tasks(), workers, timeout, records=(Measured, Unmeasured), memory=memory
         ):
             run.finish(task, result)
         outcomes = run.outcomes()

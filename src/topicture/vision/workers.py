@@ -31,7 +31,7 @@ __all__ = ["MEMORY_LIMIT", "Failure", "run_isolated"]
 
 ATTEMPTS = 2
 START_SECONDS = 120.0  # a cold disk, or a machine with much else to do
-MEMORY_LIMIT = 6 << 30
+MEMORY_LIMIT = 4 << 30
 """Most address space of a worker that decodes, in bytes: a photo that wants more is refused, not the machine."""
 LONGEST_REASON = 1000
 _SERVE = ("topicture.vision.workers", "serve")
