@@ -6,7 +6,7 @@ import sys
 
 from photo_folder import make_photos
 
-__all__ = ["RUNS", "RUNS_SHORT", "environment", "new_collection", "program", "run_all"]
+__all__ = ["RUNS", "RUNS_SHORT", "environment", "new_collection", "run_all", "script"]
 
 N_PHOTOS, N_TAGGED = 16, 12
 PHOTO = "photo-014.jpg"
@@ -51,9 +51,13 @@ RUNS_SHORT = {
 REFUSED = {"reproduce"}
 
 
-def program(*arguments):
-    """The command line, started as its entry point is: without the working folder on the import path."""
-    return [sys.executable, "-P", "-c", "from topicture.app.cli import main; main()", *arguments]
+def script(photos, code):
+    """A command that runs `code` as an installed entry point is run: its own folder is on the import path, the working
+    folder is not, and nothing (such as -P) says so to its children."""
+    path = photos.parent / "bin" / "start"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(code)
+    return [sys.executable, str(path)]
 
 
 def environment(home, **more):
@@ -73,10 +77,11 @@ def new_collection(folder):
 
 def run_all(photos, env, runs=RUNS, before=(), timeout=120):
     """Make runs in the folder of photos, each behind the words `before` (a function of the run's number gives them)."""
-    for number, (verb, arguments) in enumerate((verb, run) for verb in runs for run in runs[verb]):
+    every = [(verb, arguments) for verb, calls in runs.items() for arguments in calls]
+    for number, (verb, arguments) in enumerate(every):
         prefix = before(number, verb) if callable(before) else list(before)
         done = subprocess.run(
-            [*prefix, *program(*arguments)],
+            [*prefix, *script(photos, "from topicture.app.cli import main; main()"), *arguments],
             cwd=photos,
             env=env,
             stdin=subprocess.DEVNULL,

@@ -4,9 +4,12 @@ import os
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
-from whole_run import RUNS_SHORT, environment, new_collection, run_all
+from whole_run import RUNS_SHORT, environment, new_collection, run_all, script
+
+import topicture
 
 MARKING = "open({mark!r}, 'a').write(__name__ + ' was run\\n')\nraise ImportError(__name__)\n"
 # `latex` and what else matplotlib would run for it, first on the PATH: not run, were the settings obeyed, is the aim.
@@ -67,7 +70,8 @@ def test_no_command_runs_anything_from_the_folder(photos, mark, env):
 
 
 LIBRARY = {
-    "scenes": "from topicture.collection.scenes import render_scenes; print(len(list(render_scenes(2, 0, 64, 48, workers=2))))",
+    "scenes": "from topicture.collection.scenes import render_scenes; "
+    "print(len(list(render_scenes(2, 0, 64, 48, workers=2))))",
     "describe": "from topicture.vision.pipeline import describe; "
     "print(len(describe(['photo-000.jpg', 'photo-002.jpg'], 'colour-layout', captions=[['a'], ['b']]).corpus))",
     "spread": "from topicture.experiments.running import spread; from math import sqrt; "
@@ -78,8 +82,9 @@ LIBRARY = {
 @pytest.mark.parametrize("work", LIBRARY)
 def test_children_of_the_library_run_nothing_from_the_folder(work, photos, mark, env):
     """The folder is a program's working folder; relative paths of photos mean what they mean there."""
-    command = [sys.executable, "-P", "-c", LIBRARY[work]]
-    done = subprocess.run(command, cwd=photos, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        script(photos, LIBRARY[work]), cwd=photos, env=env, capture_output=True, text=True, timeout=300
+    )
     assert (done.stdout, done.returncode) == ("2\n", 0), done.stderr
     assert marks(mark) == []
 
@@ -106,27 +111,19 @@ def test_settings_beside_the_photos_are_not_even_read(photos, env):
         "from topicture.app.own_process import own_this_process; own_this_process(); import matplotlib, os; "
         "print(matplotlib.rcParams['text.usetex'], matplotlib.rcParams['figure.dpi'], os.getcwd())"
     )
-    command = [sys.executable, "-P", "-c", code]
-    done = subprocess.run(command, cwd=photos, env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        script(photos, code), cwd=photos, env=env, capture_output=True, text=True, timeout=60
+    )
     assert done.stdout == f"False 100.0 {photos}\n", done.stderr
 
 
 def test_every_child_is_started_in_one_place():
     """No module but `children` starts a Python process, by whatever means."""
-    source = os.path.join(os.path.dirname(__file__), "..", "..", "src", "topicture")
-    means = (
-        "sys.executable",
-        "subprocess.Popen(",
-        "subprocess.run(",
-        "multiprocessing",
-        "ProcessPool",
-        "os.fork",
-    )
+    source = Path(topicture.__file__).parent
+    means = ("sys.executable", "Popen(", "subprocess.run(", "multiprocessing", "ProcessPool", "os.fork")
     found = {
-        os.path.relpath(os.path.join(folder, name), source)
-        for folder, _, names in os.walk(source)
-        for name in names
-        if name.endswith(".py")
-        and any(way in open(os.path.join(folder, name), encoding="utf-8").read() for way in means)
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if any(way in path.read_text(encoding="utf-8") for way in means)
     }
     assert found == {"children.py"}
