@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import matplotlib
+import matplotlib.texmanager
 import numpy as np
 import pytest
 
@@ -237,6 +238,24 @@ def test_settings_of_the_host_are_neither_changed_nor_needed(tmp_path):
         save_figure(figure, tmp_path / "figure.svg")
         assert dict(matplotlib.rcParams) == before
     assert figure.axes[0].get_facecolor() == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("make", ["curves", "regions"])
+def test_no_setting_makes_a_figure_run_tex(make, tmp_path, monkeypatch):
+    """Neither while it is made, nor when the host draws it, tick labels included."""
+    monkeypatch.setattr(
+        matplotlib.texmanager.TexManager,
+        "_run_checked_subprocess",
+        lambda *_, **__: pytest.fail("TeX was run"),
+    )
+    with matplotlib.rc_context({"text.usetex": True}):
+        if make == "curves":
+            figure = perplexity_against_topics(N_TOPICS, MODELS)
+        else:
+            figure = labelled_regions(np.zeros((40, 60, 3), np.uint8), np.zeros((40, 60), int), ["sky"])
+        figure.canvas.draw()
+        save_figure(figure, tmp_path / "figure.png")
+        assert matplotlib.rcParams["text.usetex"]
 
 
 def test_the_package_starts_without_matplotlib_and_figures_without_pyplot():

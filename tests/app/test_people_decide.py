@@ -1,4 +1,4 @@
-"""Whatever happens to the files, and in whatever order: a decision of a person disappears only by a person's own act."""
+"""Whatever happens to the files, and in whatever order: a person's decision disappears only by a person's own act."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

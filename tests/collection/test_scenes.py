@@ -83,7 +83,7 @@ def test_an_abandoned_iteration_leaves_no_process():
 
 
 def test_a_worker_that_dies_is_reported(monkeypatch):
-    monkeypatch.setattr(parallel, "_COMMAND", "import sys; sys.stdin.buffer.read(1)")
+    monkeypatch.setattr(parallel, "_SERVE", ("child_work", "reads_and_ends"))
     with pytest.raises(TopictureError, match="scene 0 was not rendered"):
         list(render_scenes(4, SEED, workers=2))
 

@@ -5,15 +5,12 @@ import os
 from importlib.metadata import version
 
 import pytest
+from child_work import one_over, square, where
 
 from topicture.errors import TopictureError
 from topicture.experiments.running import Evidence, Options, command, measured, spread
 
 EMPTY = {"plan": {"topics": (10, 20)}, "found": {}}
-
-
-def square(n: int) -> tuple[int, int, str]:
-    return n * n, os.getpid(), os.environ.get("OMP_NUM_THREADS", "")
 
 
 def test_work_is_spread_over_processes_of_one_thread(monkeypatch):
@@ -31,12 +28,17 @@ def test_no_work_begins_after_the_limit(jobs):
 
 
 def test_a_problem_of_a_process_comes_out():
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(TopictureError, match=r"^0: ZeroDivisionError: division by zero; one process"):
         list(spread(one_over, [1, 0], jobs=2))
+    with pytest.raises(ZeroDivisionError):
+        list(spread(one_over, [1, 0], jobs=1))
 
 
-def one_over(n: int) -> float:
-    return 1 / n
+def test_work_is_done_where_its_relative_paths_mean_something(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = dict(spread(where, range(2), jobs=2))
+    assert {folder for folder, _, _ in found.values()} == {str(tmp_path)}
+    assert all(isolated and str(tmp_path) not in path for _, path, isolated in found.values())
 
 
 @pytest.fixture

@@ -52,13 +52,13 @@ def tasks_done(monkeypatch):
     done = []
     plain = pipeline.run_isolated
 
-    def watched(job, tasks, workers, timeout):
+    def watched(job, tasks, workers, timeout, **options):
         def noted():
             for task in tasks:
                 done.append(task.steps)
                 yield task
 
-        return plain(job, noted(), workers, timeout)
+        return plain(job, noted(), workers, timeout, **options)
 
     monkeypatch.setattr(pipeline, "run_isolated", watched)
     return done

@@ -3,11 +3,14 @@ import signal
 import sys
 import threading
 import time
+import tracemalloc
 from operator import truediv
 from types import SimpleNamespace
 
 import pytest
+from child_work import HOSTILE, allocate, pid_after, where
 
+from topicture.children import NEUTRAL_FOLDER
 from topicture.errors import DataNotFound, TopictureError
 from topicture.vision import workers
 from topicture.vision.deep import load_network
@@ -96,7 +99,7 @@ def test_leaving_early_ends_the_workers():
 
 
 def test_workers_that_cannot_start_are_one_clear_error(monkeypatch):
-    monkeypatch.setattr(workers, "_COMMAND", "raise SystemExit('no such luck')")
+    monkeypatch.setattr(workers, "_SERVE", ("child_work", "ends_at_once"))
     with pytest.raises(TopictureError, match="while starting: no such luck"):
         run(abs, [1])
 
@@ -110,3 +113,60 @@ def test_unguarded_scripts_work():
         assert run(abs, [-4], 1) == {0: 4}
     finally:
         sys.modules["__main__"] = main
+
+
+# --- Trust ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("serve", HOSTILE)
+def test_an_answer_that_is_none_fails_its_task_and_runs_nothing(serve, monkeypatch, tmp_path):
+    mark = tmp_path / "ran"
+    monkeypatch.setenv("TOPICTURE_TEST_MARK", str(mark))
+    monkeypatch.setattr(workers, "_SERVE", ("child_work", serve))
+    tracemalloc.start()
+    result = run(abs, [-1], n_workers=1)[0]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(result, Failure)
+    assert "an answer that is none" in result.reason
+    assert "\n" not in result.reason
+    assert not mark.exists()
+    assert peak < 100e6
+
+
+def test_a_worker_that_stops_talking_is_ended(monkeypatch):
+    monkeypatch.setattr(workers, "_SERVE", ("child_work", "stops_talking"))
+    start = time.monotonic()
+    assert run(abs, [-1], n_workers=1, timeout=1.0)[0].reason.startswith("its decoder took over 1 s")
+    assert time.monotonic() - start < 30
+
+
+def test_a_result_that_cannot_be_sent_fails_its_task_only():
+    results = run(complex, [1, 2], n_workers=1)
+    assert results[0] == Failure("its result can't be sent: a complex can't be sent")
+
+
+def test_workers_do_not_see_the_working_folder(monkeypatch, tmp_path):
+    """Neither as their own nor on the import path, however it came onto the parent's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", ".", "sub", str(tmp_path), *sys.path])
+    folder, path, isolated = run(where, [0], n_workers=1)[0]
+    assert folder == NEUTRAL_FOLDER
+    assert isolated
+    assert all(os.path.isabs(entry) for entry in path)
+    assert str(tmp_path) not in path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of this kind")
+def test_the_memory_of_a_worker_is_limited():
+    """The system refuses, and the next task is done by the same worker."""
+    results = run(allocate, [1000, workers.MEMORY_LIMIT + 1, 2000], n_workers=1)
+    assert results[0] == 1000
+    assert results[1] == Failure("MemoryError: no message")
+    assert results[2] == 2000
+
+
+def test_a_worker_is_replaced_after_so_many_tasks():
+    results = run_isolated(pid_after, range(5), 1, 30.0, tasks_per_worker=2)
+    pids = [pid for _, pid in sorted(results)]
+    assert pids[0] == pids[1] != pids[2] == pids[3] != pids[4]

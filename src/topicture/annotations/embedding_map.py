@@ -19,7 +19,7 @@ from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
-from topicture.annotations.figure_style import INK, PALE, bare, panels
+from topicture.annotations.figure_style import INK, PALE, bare, panels, without_tex
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.files import write_atomically
@@ -111,6 +111,7 @@ def _as_text(cell: str) -> str:
 # --- Drawing ----------------------------------------------------------------------------------------------------
 
 
+@without_tex()
 def draw_map(
     places: EmbeddingMap,
     *,

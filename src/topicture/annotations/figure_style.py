@@ -2,12 +2,14 @@
 
 Nothing here goes through pyplot or changes matplotlib's settings: a Figure belongs to whoever asked for it. Colours are
 Okabe and Ito's, told apart with any colour vision; every curve also has a marker and a dash of its own. The typeface is
-the host's choice. Names and words are shown as they are: a tag with dollar signs is no formula.
+the host's choice. Names and words are shown as they are: a tag with dollar signs is no formula. And no figure is set
+by TeX: settings of a host, or of a `matplotlibrc` that lies beside photos, must not run a program on their words.
 """
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,23 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-__all__ = ["INK", "PALE", "TEXT_SIZE", "bare", "legend", "level", "line_looks", "panels", "save_figure"]
+__all__ = [
+    "INK",
+    "PALE",
+    "TEXT_SIZE",
+    "bare",
+    "legend",
+    "level",
+    "line_looks",
+    "panels",
+    "save_figure",
+    "without_tex",
+]
 
 INK, PALE, GRID = "#222222", "#6b6b6b", "#e4e4e4"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -34,13 +49,31 @@ METADATA: dict[str, dict[str, Any]] = {
 }
 
 
+@contextmanager
+def without_tex() -> Iterator[None]:
+    """Here, and as a decorator: texts that are made are not for TeX."""
+    with matplotlib.rc_context({"text.usetex": False}):
+        yield
+
+
+class _PlainFigure(Figure):
+    """A figure that is never typeset by TeX, whoever draws it, and under which settings."""
+
+    def draw(self, renderer: RendererBase) -> None:
+        with without_tex():  # tick labels are made while drawing
+            for text in self.findobj(Text):
+                text.set_usetex(False)
+            super().draw(renderer)
+
+
 def panels(
     titles: Sequence[str], size: tuple[float, float], *, columns: int = 3, share_y: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """A white figure with one panel of `size` inches per title, at most `columns` side by side."""
     n_columns = min(columns, len(titles))
     n_rows = math.ceil(len(titles) / n_columns)
-    figure = Figure((size[0] * n_columns, size[1] * n_rows), dpi=DPI, layout="constrained", facecolor="white")
+    size = (size[0] * n_columns, size[1] * n_rows)
+    figure = _PlainFigure(size, dpi=DPI, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)  # so that text can be measured; no window, whatever the host's backend
     grid = figure.subplots(n_rows, n_columns, sharey=share_y, squeeze=False)
     axes = list(grid.flat)

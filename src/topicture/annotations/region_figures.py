@@ -12,7 +12,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 from scipy.ndimage import distance_transform_edt
 
-from topicture.annotations.figure_style import INK, PALE, TEXT_SIZE, bare, panels
+from topicture.annotations.figure_style import INK, PALE, TEXT_SIZE, bare, panels, without_tex
 from topicture.annotations.ranking import rank
 from topicture.errors import CorpusError
 
@@ -22,6 +22,7 @@ LONGER_SIDE = 5.0  # of a picture, in inches
 ROW_HEIGHT, COLUMN_WIDTH = 0.25, 1.7  # of the table of words, in inches
 
 
+@without_tex()
 def labelled_regions(
     pixels: ArrayLike, labels: ArrayLike, words: Sequence[str | None], *, title: str = ""
 ) -> Figure:
@@ -54,6 +55,7 @@ def labelled_regions(
     return figure
 
 
+@without_tex()
 def compared_region_words(
     pixels: ArrayLike, labels: ArrayLike, words: Mapping[str, Sequence[Sequence[str]]], *, title: str = ""
 ) -> Figure:

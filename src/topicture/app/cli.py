@@ -22,6 +22,7 @@ from topicture.app import (
     cli_review,
 )
 from topicture.app.cores import use_all_cores
+from topicture.app.own_process import own_this_process
 from topicture.errors import TopictureError
 
 __all__ = ["app", "main"]
@@ -37,6 +38,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Entry point: a user's mistake is answered by one line, never by a traceback."""
+    own_this_process()
     use_all_cores()
     try:
         app()

@@ -2,19 +2,26 @@
 
 JPEG, PNG, WebP and TIFF are read here directly rather than through an image library: only the blocks are read, not the
 pictures, so that a folder of large scans costs little; text behind the pixels of a PNG and the extended XMP of a JPEG
-are seen; and no block may be larger than `MAX_BLOCK`, whatever its header claims.
+are seen; and no block may be larger than `MAX_BLOCK`, whatever its header claims. The walk ends after `MAX_SEGMENTS`
+steps: a file made of millions of empty segments is no photo, and reading it in the main process would take minutes.
 """
 
 import os
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import BinaryIO
 
-__all__ = ["MAX_BLOCK", "Blocks", "read_blocks"]
+__all__ = ["MAX_BLOCK", "MAX_SEGMENTS", "Blocks", "read_blocks"]
 
 MAX_BLOCK = 16 << 20
-"""Largest block of metadata that is read, in bytes."""
+"""Largest block of metadata that is read, in bytes, and most of all blocks of a kind together."""
+MAX_BLOCKS = 1000
+"""Most blocks of a kind."""
+MAX_SEGMENTS = 250_000
+"""Most segments or chunks that are walked through: a PNG of 2 GB in pieces of 8 kB has as many."""
 
 _XMP_HEADER = b"http://ns.adobe.com/xap/1.0/\0"
 _EXTENDED_HEADER = b"http://ns.adobe.com/xmp/extension/\0"
@@ -35,7 +42,9 @@ class Blocks:
     problems: list[str] = field(default_factory=list)
 
     def add(self, kind: list[bytes], content: bytes) -> None:
-        """Keep a block, unless all of them together grow beyond the limit."""
+        """Keep a block, unless all of them together grow beyond the limits."""
+        if len(kind) == MAX_BLOCKS:
+            raise ValueError(f"more than {MAX_BLOCKS} blocks of metadata")
         if sum(map(len, kind)) + len(content) > MAX_BLOCK:
             raise ValueError(f"more than {MAX_BLOCK} bytes of metadata")
         kind.append(content)
@@ -71,18 +80,25 @@ def _take(file: BinaryIO, size: int) -> bytes:
     return content
 
 
+def _steps() -> Iterator[None]:
+    """The steps of a walk, which ends in an error where there are too many."""
+    yield from repeat(None, MAX_SEGMENTS)
+    raise ValueError(f"more than {MAX_SEGMENTS} segments")
+
+
 # --- JPEG: segments up to the first scan ----------------------------------------------------------------------------
 
 
 def _read_jpeg(file: BinaryIO, blocks: Blocks) -> None:
     extended: dict[bytes, dict[int, bytes]] = {}
-    photoshop = b""
+    photoshop = bytearray()
     pieces = 0
     file.seek(2)
-    while True:
+    for _ in _steps():
         marker = file.read(2)
-        while marker[1:] == b"\xff":  # fill bytes
-            marker = marker[1:] + file.read(1)
+        if marker == b"\xff\xff":  # a fill byte
+            file.seek(-1, os.SEEK_CUR)
+            continue
         if len(marker) < 2 or marker[0] != 0xFF or marker[1] in (0xD9, 0xDA):
             break
         if marker[1] == 0x01 or 0xD0 <= marker[1] <= 0xD7:  # markers that stand alone
@@ -108,17 +124,18 @@ def _read_jpeg(file: BinaryIO, blocks: Blocks) -> None:
             raise ValueError(f"more than {MAX_BLOCK} bytes of metadata")
     for parts in extended.values():
         blocks.add(blocks.xmp, _join(parts))
-    blocks.iptc.extend(_photoshop_iptc(photoshop))
+    for record in _photoshop_iptc(bytes(photoshop)):
+        blocks.add(blocks.iptc, record)
 
 
 def _join(parts: dict[int, bytes]) -> bytes:
     """The pieces of an extended packet in order; each lies at its offset."""
-    whole = b""
+    whole = bytearray()
     for offset, part in sorted(parts.items()):
         if offset != len(whole):
             raise ValueError("a part of the extended XMP is missing")
         whole += part
-    return whole
+    return bytes(whole)
 
 
 def _photoshop_iptc(resources: bytes) -> list[bytes]:
@@ -142,7 +159,9 @@ def _photoshop_iptc(resources: bytes) -> list[bytes]:
 
 def _read_png(file: BinaryIO, blocks: Blocks) -> None:
     file.seek(len(_PNG_START))
-    while len(head := file.read(8)) == 8:
+    for _ in _steps():
+        if len(head := file.read(8)) < 8:
+            return
         length, kind = struct.unpack(">I4s", head)
         if kind == b"IEND":
             return
@@ -171,7 +190,9 @@ def _png_text(rest: bytes) -> bytes:
 
 def _read_webp(file: BinaryIO, blocks: Blocks) -> None:
     file.seek(12)
-    while len(head := file.read(8)) == 8:
+    for _ in _steps():
+        if len(head := file.read(8)) < 8:
+            return
         kind, length = struct.unpack("<4sI", head)
         if kind == b"XMP ":
             blocks.add(blocks.xmp, _take(file, length))
@@ -194,9 +215,13 @@ def _read_tiff(file: BinaryIO, blocks: Blocks) -> None:
     (count,) = struct.unpack(order + count_format, _take(file, struct.calcsize(order + count_format)))
     entry_size = struct.calcsize(order + entry_format)
     entries = _take(file, count * entry_size)
+    wanted = {_TIFF_XMP, _TIFF_IPTC, _TIFF_PHOTOSHOP}
     for tag, kind, number, value in struct.iter_unpack(order + entry_format, entries):
-        if tag not in (_TIFF_XMP, _TIFF_IPTC, _TIFF_PHOTOSHOP):
+        if tag not in wanted:
             continue
+        wanted.remove(
+            tag
+        )  # a directory has an entry once; a million of them could point to the same megabytes
         size = number * _TIFF_SIZES.get(kind, 1)
         if size > len(value):
             file.seek(struct.unpack(order + offset_format, value)[0])
@@ -207,7 +232,8 @@ def _read_tiff(file: BinaryIO, blocks: Blocks) -> None:
         elif tag == _TIFF_IPTC:
             blocks.add(blocks.iptc, _swapped(content) if kind == 4 and order == "<" else content)
         else:
-            blocks.iptc.extend(_photoshop_iptc(content))
+            for record in _photoshop_iptc(content):
+                blocks.add(blocks.iptc, record)
 
 
 def _swapped(content: bytes) -> bytes:

@@ -4,15 +4,13 @@ import argparse
 import hashlib
 import json
 import math
-import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
 from importlib import metadata
+from itertools import takewhile
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
@@ -21,6 +19,7 @@ from topicture.atomic import write_atomically
 from topicture.corpus.datasets import data_folder
 from topicture.errors import TopictureError
 from topicture.models.interrupts import all_or_nothing
+from topicture.vision.workers import Failure, run_isolated
 
 __all__ = ["Evidence", "Options", "Tell", "command", "measured", "spread"]
 
@@ -40,6 +39,7 @@ _ONE_THREAD = {
 }
 # Every number of topics is compiled anew; some hundred programs take more memory mappings than Linux gives a process.
 _TASKS_A_PROCESS = 24
+_NO_LIMIT = 30 * 86_400.0  # seconds that a task may take: a fit takes as long as it takes
 _VERSIONS = ("topicture", "jax", "numpy", "scipy")  # that figures may depend on
 
 
@@ -98,20 +98,22 @@ def spread(
     if jobs == 1 or len(tasks) < 2:
         yield from _one_by_one(do, tasks, end)
         return
-    waiting, running = list(reversed(tasks)), dict[Future[Result], Task]()
-    spawn = multiprocessing.get_context("spawn")
-    with (
-        _environment(_ONE_THREAD),
-        ProcessPoolExecutor(jobs, mp_context=spawn, max_tasks_per_child=_TASKS_A_PROCESS) as pool,
-    ):
-        while waiting or running:
-            while waiting and len(running) < jobs and monotonic() < end:
-                task = waiting.pop()
-                running[pool.submit(_whole, do, task)] = task
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), future.result()
+    timely = takewhile(lambda _: monotonic() < end, tasks)
+    done = run_isolated(
+        do,
+        timely,
+        min(jobs, len(tasks)),
+        _NO_LIMIT,
+        environment=_ONE_THREAD,
+        memory=None,
+        folder=os.getcwd(),
+        tasks_per_worker=_TASKS_A_PROCESS,
+        ahead=1,
+    )
+    for number, result in done:
+        if isinstance(result, Failure):
+            raise TopictureError(f"{tasks[number]}: {result.reason}; one process (--jobs 1) shows where")
+        yield tasks[number], result
 
 
 def _one_by_one(
@@ -131,20 +133,6 @@ def _one_by_one(
 def _whole(do: Callable[[Task], Result], task: Task) -> Result:
     """The result; an interrupt ends the work, so that nothing half learned is measured."""
     return do(task)
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 # --- What was measured --------------------------------------------------------------------------------------------

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnxruntime
 from PIL import Image
 
 from topicture.errors import ModelFileError
+from topicture.offline import quiet_onnxruntime
 from topicture.vision.descriptor import Column, Descriptor, Scope
 from topicture.vision.networks import DEEP_VERSION, Manifest, network_graph, network_key
 
@@ -169,7 +170,8 @@ def _overlap(n_cells: int, n_pixels: int) -> np.ndarray:
 # --- Session ------------------------------------------------------------------------------------------------
 
 
-def _start(graph: bytes, name: str, threads: int) -> onnxruntime.InferenceSession:
+def _start(graph: bytes, name: str, threads: int) -> Any:
+    onnxruntime = quiet_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

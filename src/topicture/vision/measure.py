@@ -39,6 +39,16 @@ class Measured:
     content: bytes
     arrays: dict[str, np.ndarray] = field(repr=False)
 
+    def __post_init__(self) -> None:
+        # It comes from a process that has decoded a file, which may be hostile.
+        if not isinstance(self.content, bytes) or not isinstance(self.arrays, dict):
+            raise TypeError("measurements are an identity and arrays")
+        for step, array in self.arrays.items():
+            if not isinstance(step, str) or not isinstance(array, np.ndarray):
+                raise TypeError("measurements are named arrays")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{step} is not finite")
+
 
 @dataclass(frozen=True)
 class Unmeasured:
@@ -46,6 +56,10 @@ class Unmeasured:
 
     reason: str
     lasting: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.reason, str) or not isinstance(self.lasting, bool):
+            raise TypeError("a refusal is a text and a truth value")
 
 
 @dataclass(frozen=True)

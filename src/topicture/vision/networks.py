@@ -16,7 +16,7 @@ from topicture.errors import DataNotFound, ModelFileError
 from topicture.vision.cache import user_cache_folder
 from topicture.vision.checkpoint import read_checkpoint
 
-__all__ = ["DEEP_VERSION", "NETWORKS", "Manifest", "network_graph", "network_key"]
+__all__ = ["DEEP_VERSION", "NETWORKS", "Manifest", "network_graph", "network_key", "own_network_bytes"]
 
 DEEP_VERSION = 1  # raise it whenever the same network and pixels would give other numbers
 GRAPH_VERSION = 1  # raise it whenever `efficientnet` builds another graph from the same weights
@@ -157,6 +157,11 @@ def network_key(name: str | Path) -> str:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     stamp = json.dumps([sha256, asdict(manifest), DEEP_VERSION, GRAPH_VERSION], sort_keys=True)
     return f"{manifest.name}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
+
+
+def own_network_bytes(name: str | Path) -> int:
+    """Size of the model file of a user's own network, which may be large; 0 for a bundled one. Raises likewise."""
+    return 0 if str(name) in _BUNDLED else _own(Path(name))[1].stat().st_size
 
 
 def _own(path: Path) -> tuple[Manifest, Path]:

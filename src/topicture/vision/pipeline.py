@@ -8,11 +8,12 @@ Memory holds the photos in work, a sample to learn from, and the resulting array
 temporary file (`assemble`).
 """
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,9 +26,10 @@ from topicture.vision.assemble import assemble, caption_counts
 from topicture.vision.cache import FeatureCache
 from topicture.vision.features import Features, fit_features
 from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, with_labels
+from topicture.vision.networks import NETWORKS, own_network_bytes
 from topicture.vision.read import READ_VERSION, Unreadable, printable
 from topicture.vision.recipe import Recipe
-from topicture.vision.workers import Failure, run_isolated
+from topicture.vision.workers import MEMORY_LIMIT, Failure, run_isolated
 
 __all__ = ["Description", "Photo", "describe"]
 
@@ -134,7 +136,13 @@ def describe(
             cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="topicture-"))
         shelf = _Shelf(stack.enter_context(FeatureCache(cache)), recipe)
         run = _Run(photos, shelf, progress)
-        for task, result in run_isolated(Measurer(recipe), run.tasks(), workers, timeout):
+        measurer = Measurer(_placed(recipe))
+        # A loaded network takes its file's size some times over: the graph, its optimised form, its working space.
+        deep = {"deep", "regions:deep"} & set(recipe.steps)
+        memory = MEMORY_LIMIT + (4 * own_network_bytes(recipe.network) if deep else 0)
+        for task, result in run_isolated(
+            measurer, run.tasks(), workers, timeout, records=(Measured, Unmeasured), memory=memory
+        ):
             run.finish(task, result)
         outcomes = run.outcomes()
         unreadable = tuple(outcome for outcome in outcomes if isinstance(outcome, Unreadable))
@@ -156,6 +164,17 @@ def _plan(views: Any) -> tuple[Recipe, Features | None]:
     if isinstance(views, Features):
         return views.recipe, views
     return (views if isinstance(views, Recipe) else Recipe(views)), None
+
+
+def _placed(recipe: Recipe) -> Recipe:
+    """The recipe for a worker, which has another working folder: the path of a network of one's own is absolute."""
+    if recipe.network in NETWORKS:
+        return recipe
+    return replace(recipe, network=_absolute(recipe.network))
+
+
+def _absolute(path: str | os.PathLike) -> str:
+    return os.path.join(os.getcwd(), os.fspath(path))  # not abspath: `..` behind a link is another folder
 
 
 # --- Measure -----------------------------------------------------------------------------------------------------
@@ -206,7 +225,8 @@ class _Run:
         self._done = 0
         self._contents: list[bytes | None] = []  # by photo
         self._reasons: dict[int, str] = {}  # by photo
-        self._photo_of_task: list[int] = []
+        self._in_hand: dict[int, tuple[int, Task]] = {}  # task -> photo
+        self._n_tasks = 0
         self._in_work: set[bytes] = set()
 
     def tasks(self) -> Iterator[Task]:
@@ -218,13 +238,16 @@ class _Run:
             if task is None:
                 self._step()
             else:
-                self._photo_of_task.append(number)
+                self._in_hand[self._n_tasks] = number, task
+                self._n_tasks += 1
                 yield task
 
     def finish(self, task: int, result: Measured | Unmeasured | Failure) -> None:
         """Put a task's result where `outcomes` finds it."""
-        number = self._photo_of_task[task]
+        number, asked = self._in_hand.pop(task)
         content = self._contents[number]
+        if isinstance(result, Measured) and (doubt := self._doubt(asked, content, result)):
+            result = Unmeasured(doubt, lasting=False)
         if isinstance(result, Measured):
             self._contents[number] = result.content
             self._shelf.put(result)
@@ -233,6 +256,21 @@ class _Run:
             if result.lasting and content is not None:
                 self._shelf.put_reason(content, result)
         self._step()
+
+    def _doubt(self, asked: Task, content: bytes | None, result: Measured) -> str:
+        """Why a result is not taken: whoever took over a worker must not write what other photos are known by."""
+        if result.arrays.keys() != set(asked.steps):
+            return "its decoder gave other measurements than were asked for"
+        if result.content == content:
+            return ""
+        try:  # the file may have changed since it was hashed here
+            if not isinstance(asked.source, str):
+                raise OSError
+            with open(asked.source, "rb") as file:
+                now = with_labels(hashlib.file_digest(file, "sha256").digest(), asked.labels)
+        except OSError:
+            now = None
+        return "" if result.content == now else "it changed while it was read: try again"
 
     def outcomes(self) -> list[Outcome]:
         return [self._outcome(number, content) for number, content in enumerate(self._contents)]
@@ -263,6 +301,8 @@ class _Run:
         if not steps or content in self._in_work:
             return None
         self._in_work.add(content)
+        if isinstance(source, str | os.PathLike):
+            source = _absolute(source)
         return Task(source, photo.labels, steps)
 
     def _content(self, source: Any, labels: np.ndarray | None) -> bytes:

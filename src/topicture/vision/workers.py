@@ -4,31 +4,39 @@ Each worker is a fresh Python process, driven over its standard streams by one t
 dies, or does not answer in time, is given once more to a new worker, and then answered by a `Failure`. Unlike a
 process pool of the standard library, one death breaks nothing else, and the parent's `__main__` is never imported:
 scripts need no guard and notebooks work.
+
+A worker decodes files that may be hostile, so the parent does not trust it: its answers are plain data of bounded size
+(`messages`), and an answer that is none counts as a death. Jobs and tasks go the other way, and are pickled.
 """
 
 import os
 import pickle
 import signal
-import struct
-import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from subprocess import PIPE
+from typing import IO, Any
 
+from topicture import errors
+from topicture.children import start_python
 from topicture.errors import TopictureError
+from topicture.messages import BadMessage, receive_message, send_message
 
-__all__ = ["Failure", "run_isolated"]
+__all__ = ["MEMORY_LIMIT", "Failure", "run_isolated"]
 
 ATTEMPTS = 2
 START_SECONDS = 120.0  # a cold disk, or a machine with much else to do
-_COMMAND = "from topicture.vision.workers import serve; serve()"
+MEMORY_LIMIT = 4 << 30
+"""Most address space of a worker that decodes, in bytes: a photo that wants more is refused, not the machine."""
+LONGEST_REASON = 1000
+_SERVE = ("topicture.vision.workers", "serve")
 # Workers are the parallelism; threads inside them would only fight over the cores.
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
-_LENGTH = struct.Struct("<Q")
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
 
 
 @dataclass(frozen=True)
@@ -38,9 +46,36 @@ class Failure:
     reason: str
     lasting: bool = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.reason, str) or not isinstance(self.lasting, bool):
+            raise TypeError("a failure is a text and a truth value")
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """A TopictureError of the job: the name of its class, and its text."""
+
+    kind: str
+    text: str
+
+    def error(self) -> TopictureError:
+        kind = getattr(errors, self.kind, TopictureError) if isinstance(self.kind, str) else TopictureError
+        known = isinstance(kind, type) and issubclass(kind, TopictureError)
+        return (kind if known else TopictureError)(_one_line(str(self.text)))
+
 
 def run_isolated(
-    job: Callable[[Any], Any], tasks: Iterable[Any], workers: int, timeout: float
+    job: Callable[[Any], Any],
+    tasks: Iterable[Any],
+    workers: int,
+    timeout: float,
+    *,
+    records: Iterable[type] = (),
+    environment: Mapping[str, str] = ONE_THREAD,
+    memory: int | None = MEMORY_LIMIT,
+    folder: str | None = None,
+    tasks_per_worker: int | None = None,
+    ahead: int = 2,
 ) -> Iterator[tuple[int, Any]]:
     """Yield (number of the task, `job(task)` or a `Failure`), in order of completion.
 
@@ -49,11 +84,21 @@ def run_isolated(
     job : callable
         Picklable; sent to each worker once.
     tasks : iterable
-        Picklable, taken only as workers become free: at most two a worker are held at a time.
+        Picklable, taken only as workers become free: at most `ahead` a worker are held at a time.
     workers : int
         Processes; 0 runs the tasks here, where a crash is a crash and nothing is timed.
     timeout : float
         Seconds that one task may take.
+    records : dataclasses
+        What the job may give besides plain values (see `messages.send_message`).
+    environment : mapping
+        Variables of the workers, besides those of this process.
+    memory : int, optional
+        Address space that a worker may take, in bytes, where the system can hold it to that.
+    folder : str, optional
+        Where workers work once the job is loaded; else they stay in a neutral folder, and relative paths mean nothing.
+    tasks_per_worker : int, optional
+        A worker that has done so many is replaced.
 
     Raises
     ------
@@ -63,17 +108,20 @@ def run_isolated(
     """
     if workers == 0:
         for number, task in enumerate(tasks):
-            yield _checked((number, _attempt(job, task)))
+            result = _attempt(job, task)
+            yield _checked((number, result.error() if isinstance(result, _Raised) else result))
         return
     pending: SimpleQueue = SimpleQueue()
     finished: SimpleQueue = SimpleQueue()
-    drivers = [_Driver(job, pending, finished, timeout) for _ in range(workers)]
+    known = {record.__name__: record for record in (Failure, _Raised, *records)}
+    hire = partial(_Worker, (job, memory, folder), known, environment)
+    drivers = [_Driver(hire, pending, finished, timeout, tasks_per_worker) for _ in range(workers)]
     try:
         waiting = 0
         for numbered in enumerate(tasks):
             pending.put(numbered)
             waiting += 1
-            if waiting == 2 * workers:
+            if waiting == ahead * workers:
                 yield _checked(finished.get())
                 waiting -= 1
         for _ in range(waiting):
@@ -97,10 +145,13 @@ def _attempt(job: Callable[[Any], Any], task: Any) -> Any:
     try:
         return job(task)
     except TopictureError as error:  # what the user must put right, or all tasks will fail alike
-        return error
+        return _Raised(type(error).__name__, str(error))
     except Exception as error:  # one task's trouble, whatever it is, stays one task's
-        message = " ".join(str(error).split()) or "no message"
-        return Failure(f"{type(error).__name__}: {message}")
+        return Failure(f"{type(error).__name__}: {_one_line(str(error)) or 'no message'}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:LONGEST_REASON]
 
 
 # --- The parent's side ------------------------------------------------------------------------------------------------
@@ -109,9 +160,17 @@ def _attempt(job: Callable[[Any], Any], task: Any) -> Any:
 class _Driver(threading.Thread):
     """Feeds one worker, and replaces it when it dies."""
 
-    def __init__(self, job: Callable, pending: SimpleQueue, finished: SimpleQueue, timeout: float) -> None:
+    def __init__(
+        self,
+        hire: Callable[[], "_Worker"],
+        pending: SimpleQueue,
+        finished: SimpleQueue,
+        timeout: float,
+        tasks_per_worker: int | None,
+    ) -> None:
         super().__init__(daemon=True)
-        self._job, self._pending, self._finished, self._timeout = job, pending, finished, timeout
+        self._hire, self._pending, self._finished, self._timeout = hire, pending, finished, timeout
+        self._tasks_per_worker = tasks_per_worker
         self._worker: _Worker | None = None
         self._stopping = False
         self.start()
@@ -137,8 +196,11 @@ class _Driver(threading.Thread):
         for _ in range(ATTEMPTS):
             if self._stopping:
                 break
+            if self._worker is not None and self._worker.n_done == self._tasks_per_worker:
+                self._worker.close()
+                self._worker = None
             if self._worker is None:
-                self._worker = _Worker(self._job)
+                self._worker = self._hire()
             try:
                 return self._worker.ask(task, self._timeout)
             except _Died as death:
@@ -155,25 +217,31 @@ class _Died(Exception):
 class _Worker:
     """One process that runs the job."""
 
-    def __init__(self, job: Callable) -> None:
+    def __init__(
+        self,
+        order: tuple[Callable, int | None, str | None],
+        records: Mapping[str, type],
+        environment: Mapping[str, str],
+    ) -> None:
+        self.n_done = 0
+        self._records = records
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
-        # The child must find what the parent finds, however the parent's path was set.
-        path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, **path, **_ONE_THREAD},
+        self._process = start_python(
+            *_SERVE, environment=environment, stdin=PIPE, stdout=PIPE, stderr=self._errors
         )
         try:
-            self.ask(job, START_SECONDS)
+            self._exchange(order, START_SECONDS)
         except _Died as death:
             last_line = self._last_error()
             self.close()
             raise TopictureError(f"a worker process {death} while starting: {last_line}") from None
 
-    def ask(self, message: Any, timeout: float) -> Any:
+    def ask(self, task: Any, timeout: float) -> Any:
+        answer = self._exchange(task, timeout)
+        self.n_done += 1
+        return answer.error() if isinstance(answer, _Raised) else answer
+
+    def _exchange(self, message: Any, timeout: float) -> Any:
         late = threading.Event()
 
         def give_up() -> None:
@@ -183,9 +251,14 @@ class _Worker:
         watchdog = threading.Timer(timeout, give_up)
         watchdog.daemon = True
         watchdog.start()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
-            _send(self._process.stdin, message)
-            return _receive(self._process.stdout)
+            pickle.dump(message, self._process.stdin, pickle.HIGHEST_PROTOCOL)
+            self._process.stdin.flush()
+            return receive_message(self._process.stdout, self._records)
+        except BadMessage as error:
+            raise _Died(f"gave an answer that is none ({_one_line(str(error))[:100]})") from None
         except (OSError, EOFError):
             code = self._process.wait()
             raise _Died(
@@ -208,7 +281,7 @@ class _Worker:
                 pass  # bytes that the dead process never took
 
     def _last_error(self) -> str:
-        self._errors.seek(0)
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - (1 << 16)))
         lines = self._errors.read().decode(errors="backslashreplace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
@@ -234,28 +307,32 @@ def serve() -> None:
     # An interrupt from the keyboard is the parent's to handle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        job = _receive(tasks)
-        _send(answers, None)
+        job, memory, folder = pickle.load(tasks)
+        _limit_memory(memory)
+        if folder is not None:
+            os.chdir(folder)
+        send_message(answers, None)
         while True:
-            _send(answers, _attempt(job, _receive(tasks)))
+            _answer(answers, job, pickle.load(tasks))
     except (EOFError, BrokenPipeError):
         pass
 
 
-def _send(stream: Any, message: Any) -> None:
-    content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(_LENGTH.pack(len(content)))
-    stream.write(content)
-    stream.flush()
+def _answer(stream: IO[bytes], job: Callable, task: Any) -> None:
+    result = _attempt(job, task)
+    try:
+        send_message(stream, result)
+    except (TypeError, ValueError) as error:  # raised before anything is written
+        send_message(stream, Failure(f"its result can't be sent: {_one_line(str(error))}"))
 
 
-def _receive(stream: Any) -> Any:
-    (length,) = _LENGTH.unpack(_read_exactly(stream, _LENGTH.size))
-    return pickle.loads(_read_exactly(stream, length))
-
-
-def _read_exactly(stream: Any, n_bytes: int) -> bytes:
-    content = stream.read(n_bytes)
-    if len(content) < n_bytes:
-        raise EOFError
-    return content
+def _limit_memory(limit: int | None) -> None:
+    """Let the system refuse this process more than `limit` bytes; after the job's libraries are loaded."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    if limit is not None:
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -1,0 +1,49 @@
+"""What a program of ours settles before anything else is loaded; a library must not, since its host decides.
+
+matplotlib obeys a `matplotlibrc` of the working folder, first of all places and when it is imported: one beside the
+photos could have every figure's text typeset by running `latex`. So it is imported from a neutral folder, with settings
+and font list in the cache folder of Topicture.
+"""
+
+import os
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+
+from topicture.children import NEUTRAL_FOLDER
+from topicture.offline import OFFLINE
+from topicture.vision.cache import user_cache_folder
+
+__all__ = ["own_this_process"]
+
+
+def own_this_process() -> None:
+    """Keep this process offline, and let nothing beside the photos steer it."""
+    os.environ.update(OFFLINE)
+    os.environ.pop("MATPLOTLIBRC", None)
+    os.environ["MPLCONFIGDIR"] = str(user_cache_folder().absolute() / "matplotlib")
+    if not any(isinstance(finder, _MatplotlibFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _MatplotlibFinder())
+
+
+class _MatplotlibFinder(MetaPathFinder):
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        if name != "matplotlib":
+            return None
+        spec = PathFinder.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            spec.loader = _LoaderElsewhere(name, spec.origin)
+        return spec
+
+
+class _LoaderElsewhere(SourceFileLoader):
+    """Runs a module from the neutral folder; commands import while they have one thread that minds."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        here = os.getcwd()
+        os.chdir(NEUTRAL_FOLDER)
+        try:
+            super().exec_module(module)
+        finally:
+            os.chdir(here)

@@ -1,0 +1,138 @@
+"""Every command, watched from outside: no network, no file changed but where it belongs, no foreign program.
+
+Python's own view is not enough: a library of native code opens sockets and files behind its back.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from whole_run import RUNS, RUNS_SHORT, environment, new_collection, run_all, script
+
+from topicture.app.cli import app
+
+CHANGES = (
+    "creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,link,linkat,symlink,symlinkat,truncate,"
+    "chmod,fchmodat,chown,fchownat,utimensat,mknod,mknodat,setxattr"
+)
+WATCHED = f"trace=%network,execve,open,openat,openat2,{CHANGES}"
+# How a call is written: 123 openat(AT_FDCWD</where>, "name", O_RDONLY) = 3</where/name>
+CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\) += (-?\d+)")
+PLACE = re.compile(r'(?:\w+<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
+DEVICES = ("/dev", "/proc")
+# Programs of the system that libraries ask: matplotlib for the fonts, joblib for the number of cores.
+ASKED = {"fc-list", "lscpu"}
+
+
+def strace(log):
+    return ["strace", "-f", "--seccomp-bpf", "-y", "-s", "4096", "-o", str(log), "-e", WATCHED]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _strace_works(tmp_path_factory):
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    log = tmp_path_factory.mktemp("strace") / "log"
+    if subprocess.run([*strace(log), "true"], capture_output=True).returncode:
+        pytest.skip("this system does not permit strace")
+
+
+class Seen:
+    """What the calls of some processes did."""
+
+    def __init__(self, logs, working_folder):
+        self.sockets, self.changed, self.programs = [], set(), []
+        for log in logs:
+            for line in log.read_text(errors="backslashreplace").splitlines():
+                if match := CALL.match(line):
+                    self._note(*match.groups(), line, working_folder)
+
+    def _note(self, call, arguments, result, line, working_folder):
+        if call in ("socket", "connect", "bind", "listen", "sendto", "sendmsg", "sendmmsg", "socketpair"):
+            self.sockets.append(line)
+        elif call == "execve":
+            if result == "0":
+                self.programs.append(re.findall(r'"((?:[^"\\]|\\.)*)"', arguments))
+        elif not call.startswith("open") or re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", arguments):
+            for folder, name in PLACE.findall(arguments):
+                self.changed.add(os.path.normpath(os.path.join(folder or working_folder, name)))
+
+    def outside(self, *folders):
+        """What was changed, or tried to, elsewhere; that an empty home gets its `.cache` is no change."""
+        inside = tuple(f"{os.path.realpath(folder)}/" for folder in (*folders, *DEVICES))
+        changed = {path for path in self.changed if not path.endswith("/home/.cache")}
+        return sorted(path for path in changed if not f"{path}/".startswith(inside))
+
+
+def watch(tmp_path, runs):
+    """The calls of all runs, made from an empty home, and the folders where they may change something."""
+    photos = new_collection(tmp_path / "collection")
+    logs, temporary = tmp_path / "logs", tmp_path / "temporary"
+    logs.mkdir()
+    temporary.mkdir()
+    env = environment(tmp_path / "home", TMPDIR=str(temporary))
+    run_all(photos, env, runs, lambda number, verb: strace(logs / f"{number:02d}-{verb}"), timeout=900)
+    cache = tmp_path / "home" / ".cache" / "topicture"
+    seen = Seen(sorted(logs.iterdir()), photos)
+    assert len(seen.programs) >= len(list(logs.iterdir()))
+    assert str(photos / ".topicture") in {os.path.dirname(path) for path in seen.changed}  # it does watch
+    return seen, (photos, tmp_path / "collection" / "outside", cache, temporary)
+
+
+def check(seen, places):
+    assert seen.sockets == []
+    assert seen.outside(*places) == []
+    for program, *arguments in seen.programs:
+        if (name := os.path.basename(program)) in ASKED:
+            continue
+        assert name == os.path.basename(sys.executable), f"{program} was run"
+        assert arguments[1].endswith("/start") or "-I" in arguments, f"not isolated: {arguments}"
+
+
+def test_every_command_is_watched():
+    """A new command must be added to `whole_run.RUNS`."""
+    commands = typer.main.get_command(app).commands
+    assert set(RUNS) == set(commands)
+
+
+def test_commands_use_no_network_and_change_nothing_elsewhere(tmp_path):
+    check(*watch(tmp_path, RUNS_SHORT))
+
+
+@pytest.mark.slow
+def test_no_command_uses_the_network_or_changes_anything_elsewhere(tmp_path):
+    check(*watch(tmp_path, RUNS))
+
+
+def test_the_library_is_offline_too(tmp_path):
+    """Also where the host has no settings of ours, and has loaded onnxruntime's users itself."""
+    photos = new_collection(tmp_path / "collection")
+    code = (
+        "import numpy as np, time\nfrom topicture.vision.deep import load_network\n"
+        "load_network('lite0').image_features([np.zeros((9, 9, 3), np.uint8)])\ntime.sleep(2)"
+    )
+    env = environment(tmp_path / "home")
+    command = [*strace(tmp_path / "log"), *script(photos, code)]
+    subprocess.run(command, cwd=photos, env=env, check=True, timeout=300)
+    seen = Seen([tmp_path / "log"], photos)
+    assert seen.sockets == []
+    assert seen.outside(tmp_path / "home" / ".cache" / "topicture") == []
+
+
+def test_the_watcher_sees(tmp_path):
+    """Sockets, files and programs, whoever opens them."""
+    photos = new_collection(tmp_path / "collection")
+    code = (
+        "import socket, os, subprocess\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()\n"
+        f"open('here', 'w').close()\nos.mkdir({str(tmp_path / 'there')!r})\nsubprocess.run(['true'])"
+    )
+    subprocess.run([*strace(tmp_path / "log"), *script(photos, code)], cwd=photos, check=True, timeout=60)
+    seen = Seen([tmp_path / "log"], photos)
+    assert any("AF_INET" in line for line in seen.sockets)
+    assert seen.outside(photos) == [str(tmp_path / "there")]
+    assert Path(seen.programs[-1][0]).name == "true"
