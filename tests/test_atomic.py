@@ -107,7 +107,7 @@ def test_only_regular_files_are_replaced(tmp_path, kind):
     else:
         path.mkdir()
     before = path.lstat()
-    with pytest.raises(OSError, match="regular file|directory"):
+    with pytest.raises(OSError, match=r"regular file|directory"):
         write_atomically(path, b"new")
     assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
     assert other.read_bytes() == b"precious"

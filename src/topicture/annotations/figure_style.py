@@ -18,6 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from topicture.atomic import write_atomically
+
 __all__ = ["INK", "PALE", "TEXT_SIZE", "bare", "legend", "level", "line_looks", "panels", "save_figure"]
 
 INK, PALE, GRID = "#222222", "#6b6b6b", "#e4e4e4"
@@ -144,6 +146,5 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     # SVG names its parts at random unless salted, which matplotlib takes from its settings only.
     with matplotlib.rc_context({"svg.hashsalt": "topicture"}):
         figure.savefig(content, format=kind, dpi=DPI, facecolor="white", metadata=METADATA[kind])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.getvalue())
+    write_atomically(path, content.getvalue())
     return path

@@ -1,8 +1,6 @@
 """Annotate: what the newest model suggests for every photo, and the index that search and `similar` read."""
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +8,7 @@ from topicture.app.learning import look_at
 from topicture.app.model_folder import Learned, load_learned
 from topicture.app.progress import Report, silent
 from topicture.app.status import current_model
+from topicture.atomic import new_folder
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.search import WordIndex
@@ -133,16 +132,10 @@ def _save_index(
     """A new index beside the old one; the catalog turns to it once it is whole."""
     order = np.argsort(numbers)
     folder = catalog.new_folder("index")
-    WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], [presence[order]])
-    _save(folder / "images.npy", numbers[order])
-    if corpus.descriptor is not None:
-        rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
-        write_shards(folder / "features", rows[order])
+    with new_folder(folder) as new:
+        WordIndex.build(new, learned.vocabulary, [str(n) for n in numbers[order]], [presence[order]])
+        np.save(new / "images.npy", numbers[order], allow_pickle=False)
+        if corpus.descriptor is not None:
+            rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
+            write_shards(new / "features", rows[order])
     catalog.set("index", folder.name)
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    with open(path, "wb") as file:
-        np.save(file, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())

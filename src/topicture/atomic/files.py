@@ -12,7 +12,9 @@ from topicture.atomic.syncing import make_folder, new_mode, sync_folder
 __all__ = ["put_in_place", "write_atomically"]
 
 
-def write_atomically(path: Path, content: bytes, *, before_replace: Callable[[], None] | None = None) -> None:
+def write_atomically(
+    path: Path, content: bytes, *, before_replace: Callable[[], object] | None = None
+) -> None:
     """Write a file through a temporary one beside it; the mode of an existing file is kept.
 
     When this returns, the file is on disk with its name. `before_replace` is called right before the file takes its
@@ -39,7 +41,7 @@ def write_atomically(path: Path, content: bytes, *, before_replace: Callable[[],
     sync_folder(path.parent)
 
 
-def put_in_place(temporary: Path, path: Path, before_replace: Callable[[], None] | None = None) -> None:
+def put_in_place(temporary: Path, path: Path, before_replace: Callable[[], object] | None = None) -> None:
     """Rename a file to its place, over a regular file or nothing. Raises OSError."""
     mode_for(path)
     if before_replace is not None:

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
+from topicture.atomic import make_folder
 from topicture.store.database import CatalogError, Database, open_database
 from topicture.store.decisions import Decisions
 from topicture.store.file_words import FileWords
@@ -64,7 +65,7 @@ class Catalog:
         inside = folder is None or folder.resolve() == root / FOLDER_NAME
         folder = root / FOLDER_NAME if folder is None else folder.resolve()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             lock = WriterLock(folder / "lock").acquire("init")
         except OSError as error:
             raise CatalogError(
@@ -165,7 +166,7 @@ class Catalog:
     def new_folder(self, kind: str) -> Path:
         """A folder name under `models` or `index` that is not in use; what a killed run left there is removed."""
         parent = self.folder / kind
-        parent.mkdir(exist_ok=True)
+        make_folder(parent)
         used = (
             {model.folder for model in self.suggestions.models()} if kind == "models" else {self.get("index")}
         )
