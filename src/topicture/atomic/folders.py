@@ -41,6 +41,10 @@ def new_folder(folder: Path) -> Iterator[Path]:
             os.rename(new, folder)
         sync_folder(work)
         sync_folder(folder.parent)
+        if (work / TARGET).exists():
+            # The note must not outlive its purpose: after a crash of a later run it would bring back what is older.
+            (work / TARGET).unlink()
+            sync_folder(work)
 
 
 def finish_replacing(folder: Path) -> None:
@@ -54,6 +58,7 @@ def _replace(new: Path, folder: Path, work: Path) -> None:
     (work / TARGET).write_bytes(os.fsencode(folder.name))
     sync_file(work / TARGET)
     sync_folder(work)
+    sync_folder(work.parent)
     os.rename(folder, work / OLD)
     try:
         os.rename(new, folder)

@@ -11,7 +11,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from topicture.atomic.syncing import sync_folder
@@ -54,7 +54,8 @@ def work_folder(parent: Path) -> Iterator[Path]:
         sync_folder(work)
         yield work
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        with suppress(OSError):
+            _clear(work)
         if handle is not None:
             os.close(handle)
 
@@ -90,9 +91,21 @@ def recover(work: Path) -> None:
 def _remove_work(work: Path) -> None:
     if (work / _MARK).exists():
         recover(work)
-        shutil.rmtree(work)
+        _clear(work)
     else:  # killed before it could be marked; with anything in it, it is not ours
         work.rmdir()
+
+
+def _clear(work: Path) -> None:
+    """Remove a folder in work; its mark goes last, so that what a crash leaves of it can still be told as ours."""
+    with os.scandir(work) as entries:
+        for entry in [entry for entry in entries if entry.name != _MARK]:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            else:
+                os.unlink(entry.path)
+    sync_folder(work)
+    shutil.rmtree(work)
 
 
 def _is_ours(path: Path, is_kind: Callable[[int], bool]) -> bool:
