@@ -16,17 +16,20 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
+sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from crash_jobs import JOBS
+from crash_jobs import BROKEN, JOBS
 from disk import MODES, Disk
 from tracing import record
+
+ALL = {**JOBS, **BROKEN}
 
 
 def prepare(work, name):
     """The recorded job: its disk, and the folder before and after."""
     before, root, acks = work / "before", work / "root", work / "acks"
-    JOBS[name].setup(root)
+    ALL[name].setup(root)
     shutil.copytree(root, before, symlinks=True)
     disk = Disk(root, acks)
     script = str(Path(__file__).parent / "crash_jobs.py")
@@ -49,7 +52,7 @@ def write(state, root):
 
 def problems_of(job, root, acks, before, after):
     try:
-        return list(JOBS[job].check(root, acks, before, after))
+        return list(ALL[job].check(root, acks, before, after))
     except Exception as error:
         return [f"{type(error).__name__}: {error}"]
 

@@ -230,7 +230,7 @@ class Disk:
         target = self._place(arguments[2][1], arguments[3])
         if source is None and target is None:
             return
-        assert source is not None and target is not None, f"a rename across the border: {arguments}"
+        assert None not in (source, target), f"a rename across the border: {arguments}"
         back = self._inode(target) if "EXCHANGE" in str(arguments[4]) else None
         self._change({source: back, target: self._inode(source)}, target[0])
 

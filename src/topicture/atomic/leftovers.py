@@ -104,7 +104,8 @@ def _clear(work: Path) -> None:
                 shutil.rmtree(entry.path)
             else:
                 os.unlink(entry.path)
-    sync_folder(work)
+    with suppress(OSError):  # a full disk that can't be synced is no reason to leave more on it
+        sync_folder(work)
     shutil.rmtree(work)
 
 

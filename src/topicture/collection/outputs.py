@@ -67,10 +67,11 @@ class Outputs:
         written = self._written()
         hashes = {name: self._check(name, written) for name in files}
         is_new = not self.folder.exists()
+        folders = {self.folder, *((self.folder / name).parent for name in files)}
         done = 0
         try:
             make_folder(self.folder)
-            for folder in {(self.folder / name).parent for name in files}:
+            for folder in folders:
                 remove_leftovers(folder)
             with work_folder(self.folder) as work:
                 prepared = [_prepared(work / str(n), content) for n, content in enumerate(files.values())]
@@ -81,7 +82,7 @@ class Outputs:
                     temporary.chmod(mode_for(path))
                     put_in_place(temporary, path, partial(self._check, name, written))
                     done += 1
-                for folder in {(self.folder / name).parent for name in files}:
+                for folder in folders:
                     sync_folder(folder)
         except OutputError:
             raise
