@@ -5,7 +5,7 @@ import pytest
 
 from topicture.annotations.predict import Suggestion
 from topicture.app.demo import DEMO_MODELS, SHOWN, DemoReport, Example, Score, run_demo
-from topicture.app.demo_page import write_page
+from topicture.app.demo_page import page_of
 from topicture.errors import TopictureError
 
 pytestmark = pytest.mark.xdist_group("demo")
@@ -49,6 +49,6 @@ def test_page_shows_hostile_words_as_text(tmp_path):
     example = Example(evil, (evil,), (Suggestion(evil, 0.5),), np.zeros((8, 8, 3), np.uint8))
     score = Score(evil, 1.0, "", dict.fromkeys(SHOWN, 0.5))
     report = DemoReport(60, 15, 54, 0, 1.0, (score,), evil, None, (example,))
-    page = write_page(report, tmp_path).read_text(encoding="utf-8")
+    page = page_of(report)
     assert "<img src=x" not in page
     assert "&lt;img src=x" in page

@@ -71,7 +71,7 @@ def test_regions_are_labelled(library):
 def test_regions_are_drawn(library, tmp_path):
     from topicture.app.drawing import draw_regions
 
-    draw_regions(library.regions("photo-032.jpg"), tmp_path / "regions.png")
+    (tmp_path / "regions.png").write_bytes(draw_regions(library.regions("photo-032.jpg")))
     with Image.open(tmp_path / "regions.png") as picture:
         assert picture.size == (640, 480)
         assert len(picture.getcolors(1 << 20)) > 100

@@ -22,6 +22,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from topicture.atomic import write_atomically
+
 __all__ = [
     "INK",
     "PALE",
@@ -177,6 +179,5 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     # SVG names its parts at random unless salted, which matplotlib takes from its settings only.
     with matplotlib.rc_context({"svg.hashsalt": "topicture"}):
         figure.savefig(content, format=kind, dpi=DPI, facecolor="white", metadata=METADATA[kind])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.getvalue())
+    write_atomically(path, content.getvalue())
     return path

@@ -1,8 +1,6 @@
 """Annotate: what the newest model suggests for every photo, and the index that search and `similar` read."""
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -141,15 +139,8 @@ def _save_index(
     order = np.argsort(numbers)
     with catalog.new_folder("index") as (name, folder):
         WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], [presence[order]])
-        _save(folder / "images.npy", numbers[order].astype(np.int64))
+        np.save(folder / "images.npy", numbers[order].astype(np.int64), allow_pickle=False)
         if corpus.descriptor is not None:
             rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
             write_shards(folder / "features", rows[order])
     catalog.set("index", name)
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    with open(path, "wb") as file:
-        np.save(file, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())

@@ -21,6 +21,7 @@ from topicture.app import (
     cli_reproduce,
     cli_review,
 )
+from topicture.app.cli_common import ForceOption
 from topicture.app.cores import use_all_cores
 from topicture.app.own_process import own_this_process
 from topicture.errors import TopictureError
@@ -79,6 +80,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Another seed is another collection.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes that render and look at photos.")] = os.cpu_count()
     or 1,
+    force: ForceOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -86,17 +88,19 @@ def demo(
     from topicture.app.console import Stages
     from topicture.app.console_demo import print_demo
     from topicture.app.demo import run_demo
-    from topicture.app.demo_page import write_page
+    from topicture.app.demo_page import page_of
+    from topicture.collection.outputs import Outputs
 
-    out.mkdir(parents=True, exist_ok=True)
+    place = Outputs(out, force=force)
+    place.check(["index.html", "demo.json"])
     with Stages(quiet=quiet or as_json) as stages:
         report = run_demo(images, seed=seed, workers=workers, report=stages)
-    (out / "demo.json").write_text(json.dumps(report.as_dict(), indent=1), encoding="utf-8")
-    page = write_page(report, out)
+    numbers = json.dumps(report.as_dict(), indent=1).encode()
+    place.write({"index.html": page_of(report).encode(), "demo.json": numbers})
     if as_json:
         typer.echo(json.dumps(report.as_dict()))
     else:
-        print_demo(report, page)
+        print_demo(report, out / "index.html")
 
 
 for commands in (

@@ -18,6 +18,7 @@ from topicture.errors import TopictureError
 __all__ = [
     "SOMETHING_LEFT",
     "CatalogOption",
+    "ForceOption",
     "JsonOption",
     "QuietOption",
     "WorkersOption",
@@ -42,6 +43,9 @@ CatalogOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Also replace a file that Topicture did not write; never a photo.")
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and only what was asked for.")]
 WorkersOption = Annotated[
     int, typer.Option(min=0, help="Processes that look at photos; 0 works in this one.")

@@ -7,6 +7,7 @@ import typer
 
 from topicture.app.cli_common import (
     CatalogOption,
+    ForceOption,
     JsonOption,
     QuietOption,
     find,
@@ -73,11 +74,12 @@ def export(
     suggestions: Annotated[
         float | None, typer.Option(help="Also undecided suggestions of at least this probability.")
     ] = None,
+    force: ForceOption = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the tags of all photos to a file that other tools read."""
-    result = find(catalog).export(path, format, suggestions=suggestions)
+    result = find(catalog).export(path, format, suggestions=suggestions, force=force)
     print_json(result) if as_json else print(
         f"{result.tags} tags of {result.photos} photos: {printable(result.path)}"
     )

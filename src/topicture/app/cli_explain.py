@@ -9,6 +9,7 @@ import typer
 from topicture.app.cli_common import (
     WORKERS,
     CatalogOption,
+    ForceOption,
     JsonOption,
     QuietOption,
     WorkersOption,
@@ -47,6 +48,7 @@ def explain(
         typer.Option("--threshold", "-t", help="A word counts as suggested from this probability on (0.25)."),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
+    force: ForceOption = False,
     workers: WorkersOption = WORKERS,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
@@ -63,6 +65,7 @@ def explain(
             out,
             threshold=threshold,
             curve_minutes=minutes if curves else None,
+            force=force,
             workers=workers,
             report=stages,
         )

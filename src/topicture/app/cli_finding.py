@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from topicture.app.cli_common import CatalogOption, JsonOption, as_plain, find, print_json
+from topicture.app.cli_common import CatalogOption, ForceOption, JsonOption, as_plain, find, print_json
 from topicture.collection.words import printable
 
 __all__ = ["register"]
@@ -59,21 +59,24 @@ def regions(
         Path | None, typer.Option("--out", "-o", help="Draw the regions into this PNG file.")
     ] = None,
     only_tags: Annotated[bool, typer.Option(help="Choose among the words that the photo has.")] = False,
+    force: ForceOption = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which word belongs to which part of a photo; print it, or draw it."""
     from topicture.app.labelling import boxes_of
 
-    labelled = find(catalog).regions(image, only_tags=only_tags)
-    if out is not None:
+    library = find(catalog)
+    place = None if out is None else library.picture(out, force=force)
+    labelled = library.regions(image, only_tags=only_tags)
+    if out is not None and place is not None:
         from topicture.app.drawing import draw_regions
 
-        draw_regions(labelled, out)
+        place.write({out.name: draw_regions(labelled)})
     if as_json:
         print_json({**as_plain(labelled), "boxes": boxes_of(labelled)})
         return
     for region in sorted(labelled.regions, key=lambda region: -region.area):
         print(f"{region.area:5.0%} of the photo  {printable(region.word)}  ({region.probability:.0%})")
     if out is not None:
-        print(f"Drawn: {out}")
+        print(f"Drawn: {printable(str(out))}")

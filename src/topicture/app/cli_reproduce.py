@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from topicture.app.cli_common import JsonOption, QuietOption, print_json
+from topicture.app.cli_common import ForceOption, JsonOption, QuietOption, print_json
 
 __all__ = ["register"]
 
@@ -32,6 +32,7 @@ def reproduce(
         Path | None, typer.Option(help="File of the summary, else results.md in the folder.")
     ] = None,
     redo: Annotated[bool, typer.Option(help="Measure again what was measured before.")] = False,
+    force: ForceOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -60,7 +61,7 @@ def reproduce(
 
             return tell
 
-        done = run(papers, options, told_of, summary)
+        done = run(papers, options, told_of, summary, force=force)
     if as_json:
         print_json(done)
     else:

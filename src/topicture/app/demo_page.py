@@ -2,7 +2,6 @@
 
 import base64
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +9,16 @@ from PIL import Image
 
 from topicture.app.demo import SHOWN, TITLES, DemoReport, Example
 from topicture.app.pages import render
-from topicture.atomic import write_atomically
 
-__all__ = ["write_page"]
+__all__ = ["page_of"]
 
 N_REGION_PICTURES = 6
 
 
-def write_page(report: DemoReport, folder: Path) -> Path:
-    """Write the report as one self-contained page, index.html."""
+def page_of(report: DemoReport) -> str:
+    """The report as one self-contained page."""
     with_regions = [example for example in report.examples if example.regions is not None]
-    page = render(
+    return render(
         "demo.html",
         report=report,
         shown=[name for name in SHOWN if any(_applies(score.measures[name]) for score in report.scores)],
@@ -29,9 +27,6 @@ def write_page(report: DemoReport, folder: Path) -> Path:
         photos={example.image_id: _photo(example.pixels) for example in report.examples},
         regions=[_labelled(example) for example in with_regions[:N_REGION_PICTURES]],
     )
-    path = folder / "index.html"
-    write_atomically(path, page.encode("utf-8"))
-    return path
 
 
 def _applies(value: float) -> bool:

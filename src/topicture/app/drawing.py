@@ -1,13 +1,11 @@
 """A photo with its regions outlined and named, as a PNG file."""
 
 import io
-from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from topicture.app.labelling import Labelled
-from topicture.atomic import write_atomically
 from topicture.collection.words import printable
 
 __all__ = ["draw_regions"]
@@ -15,8 +13,8 @@ __all__ = ["draw_regions"]
 SHORTEST_SIDE = 480  # small photos are enlarged, so that words fit into their regions
 
 
-def draw_regions(labelled: Labelled, path: Path) -> None:
-    """Outline the regions and write each word at the middle of its region."""
+def draw_regions(labelled: Labelled) -> bytes:
+    """A PNG file: the regions outlined, each word at the middle of its region."""
     scale = max(1, -(-SHORTEST_SIDE // min(labelled.pixels.shape[:2])))
     pixels = labelled.pixels.repeat(scale, axis=0).repeat(scale, axis=1)
     labels = labelled.labels.repeat(scale, axis=0).repeat(scale, axis=1)
@@ -36,4 +34,4 @@ def draw_regions(labelled: Labelled, path: Path) -> None:
             draw.text(position, text, "white", font, anchor="mm", stroke_width=2, stroke_fill="black")
     stream = io.BytesIO()
     image.save(stream, "PNG")
-    write_atomically(path, stream.getvalue())
+    return stream.getvalue()

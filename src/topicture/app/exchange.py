@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from topicture.app.protecting import never_written
 from topicture.collection.formats import FORMATS, Box, FormatError, Item, read_annotations, write_annotations
 from topicture.collection.words import clean_word, printable
 from topicture.errors import BadWord
@@ -38,11 +39,21 @@ class ImportReport:
 
 
 def export_tags(
-    catalog: Catalog, path: Path, format: str | None = None, *, suggestions: float | None = None
+    catalog: Catalog,
+    path: Path,
+    format: str | None = None,
+    *,
+    suggestions: float | None = None,
+    force: bool = False,
 ) -> ExportReport:
-    """Write the tags of every photo that has some; with `suggestions`, also undecided ones of that probability."""
+    """Write the tags of every photo that has some; with `suggestions`, also undecided ones of that probability.
+
+    Files that Topicture did not write are replaced only with `force`, photos never. Raises FormatError, OutputError.
+    """
     items = list(_items(catalog, suggestions))
-    refused = write_annotations(path, items, format or _format_by_name(path))
+    refused = write_annotations(
+        path, items, format or _format_by_name(path), force=force, never=never_written(catalog)
+    )
     return ExportReport(
         os.fspath(path),
         len(items),

@@ -19,7 +19,9 @@ from topicture.app.explaining import explain
 from topicture.app.explanation import Explanation
 from topicture.app.pages import render
 from topicture.app.progress import Report, silent
+from topicture.app.protecting import never_written
 from topicture.atomic import write_atomically
+from topicture.collection.outputs import Outputs
 from topicture.collection.words import printable
 from topicture.errors import UnknownModel
 from topicture.models.registry import annotator_class
@@ -38,16 +40,29 @@ def explain_on_page(
     *,
     threshold: float | None = None,
     curve_minutes: float | None = None,
+    force: bool = False,
     workers: int = 2,
     report: Report = silent,
 ) -> Explanation:
-    """Explain a model (see `explaining.explain`) and write the page to `out`, or into the catalog's folder `pages`."""
+    """Explain a model (see `explaining.explain`) and write the page to `out`, or into the catalog's folder `pages`.
+
+    A file `out` that Topicture did not write is replaced only with `force`, a photo never. Raises OutputError, before
+    the work begins.
+    """
+    place = None
+    if out is not None:
+        place = Outputs(out.parent, force=force, never=never_written(catalog))
+        place.check([out.name])
     explanation, recipe = explain(
         catalog, model, threshold=threshold, curve_minutes=curve_minutes, workers=workers, report=report
     )
-    inside = catalog.folder / "pages" / f"{explanation.folder}-{explanation.model}.html"
-    path = inside if out is None else out.absolute()
-    write_atomically(path, page_of(explanation, catalog.root, recipe, report=report).encode("utf-8"))
+    content = page_of(explanation, catalog.root, recipe, report=report).encode("utf-8")
+    if out is not None and place is not None:
+        place.write({out.name: content})
+        path = out.absolute()
+    else:
+        path = catalog.folder / "pages" / f"{explanation.folder}-{explanation.model}.html"
+        write_atomically(path, content)
     return replace(explanation, page=str(path))
 
 

@@ -1,5 +1,6 @@
 """Reproduce: the experiments of the five papers on real data, one report each, and all their verdicts on one page."""
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import date
 from importlib import import_module, metadata
@@ -7,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from topicture.app.report_pages import write_html
-from topicture.atomic import write_atomically
+from topicture.atomic import make_folder, write_atomically
+from topicture.collection.outputs import Outputs
 from topicture.errors import TopictureError
 from topicture.experiments.running import Options, Tell
 from topicture.experiments.summary import summary_table
@@ -26,6 +28,7 @@ PAPERS = {
 """What can be asked for -> the reports it takes. The two papers of Shao et al. share data, models and report; `auto` is
 the default model beside its competitors."""
 
+_MADE_BY = "Put together by `topicture reproduce`"
 _VERSIONS = ("topicture", "jax", "numpy", "scipy", "scikit-learn")
 
 
@@ -46,15 +49,22 @@ def reports_of(papers: Sequence[str]) -> list[str]:
 
 
 def reproduce(
-    papers: Sequence[str], options: Options, tell: Callable[[str], Tell], summary: Path | None = None
+    papers: Sequence[str],
+    options: Options,
+    tell: Callable[[str], Tell],
+    summary: Path | None = None,
+    *,
+    force: bool = False,
 ) -> list[Reproduced]:
     """Run the experiments and write <report>.md, .json, .html and figures, and a summary (results.md) over all there.
 
     What an earlier run has measured with the same plan on the same data is kept unless `options.redo`; an interrupted
-    run goes on. `tell` gives, for the name of a report that begins, what is to be told of its progress.
+    run goes on. `tell` gives, for the name of a report that begins, what is to be told of its progress. Files that are
+    not from such a run are replaced only with `force`, photos never; raises OutputError before anything is measured.
     """
     reports = reports_of(papers)
-    options.out.mkdir(parents=True, exist_ok=True)
+    _check_outputs(options.out, reports, summary or options.out / "results.md", force)
+    make_folder(options.out)
     done = []
     for report in reports:
         module = import_module(f"topicture.experiments.{report}_report")
@@ -63,6 +73,26 @@ def reproduce(
         done.append(Reproduced(report, markdown, write_html(markdown)))
     write_summary(options.out, summary)
     return done
+
+
+def _check_outputs(folder: Path, reports: Sequence[str], summary: Path, force: bool) -> None:
+    for report in reports:
+        names = [f"{report}.md", f"{report}.json", f"{report}.html"]
+        if _is_evidence(folder / f"{report}.json"):  # an earlier run: its files are ours, in whatever state
+            Outputs(folder, force=True).check(names)
+        else:
+            Outputs(folder, force=force).check(names)
+            figures = [path.name for path in folder.glob(f"{report}*.png")]
+            Outputs(folder, pictures=True).check(figures)
+    is_ours = summary.is_file() and _MADE_BY.encode() in summary.read_bytes()[:400]
+    Outputs(summary.parent, force=force or is_ours).check([summary.name])
+
+
+def _is_evidence(path: Path) -> bool:
+    try:
+        return {"plan", "found"} <= set(json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def write_summary(folder: Path, path: Path | None = None) -> Path:
@@ -75,7 +105,7 @@ def write_summary(folder: Path, path: Path | None = None) -> Path:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in _VERSIONS)
     parts = [
         "# Results",
-        f"Put together by `topicture reproduce` on {date.today().isoformat()} with {versions}; not edited by hand. "
+        f"{_MADE_BY} on {date.today().isoformat()} with {versions}; not edited by hand. "
         "When and how each figure was measured, with which seeds and settings, stands in the report that the first "
         "column links to.",
         "## The papers' claims",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # a verb imports what it needs when it is called: `status` sh
     from topicture.app.searching import SearchHit, SimilarPhoto
     from topicture.app.status import ModelSummary, Status
     from topicture.app.writing import WriteReport
+    from topicture.collection.outputs import Outputs
 
 __all__ = ["VERDICTS", "Library"]
 
@@ -228,6 +229,7 @@ class Library:
         *,
         threshold: float | None = None,
         curve_minutes: float | None = None,
+        force: bool = False,
         workers: int = 2,
         report: Report = silent,
     ) -> "Explanation":
@@ -241,6 +243,7 @@ class Library:
                 None if out is None else Path(out),
                 threshold=threshold,
                 curve_minutes=curve_minutes,
+                force=force,
                 workers=workers,
                 report=report,
             )
@@ -273,6 +276,19 @@ class Library:
             words = [tag.word for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"]
             learned = region_model(catalog)
             return label_photo(catalog, learned, catalog.file_of(paths[0]), words if only_tags else None)
+
+    def picture(self, path: str | os.PathLike, *, force: bool = False) -> "Outputs":
+        """The place of a PNG file that may be written: never a photo, never a file of someone else's unless forced.
+
+        Raises OutputError.
+        """
+        from topicture.app.protecting import never_written
+        from topicture.collection.outputs import Outputs
+
+        with self._read() as catalog:
+            place = Outputs(Path(path).parent, force=force, pictures=True, never=never_written(catalog))
+        place.check([Path(path).name])
+        return place
 
     # --- Deciding ------------------------------------------------------------------------------------------
 
@@ -382,13 +398,18 @@ class Library:
             return write(catalog, dry_run=dry_run, regions=regions, report=report)
 
     def export(
-        self, path: str | os.PathLike, format: str | None = None, *, suggestions: float | None = None
+        self,
+        path: str | os.PathLike,
+        format: str | None = None,
+        *,
+        suggestions: float | None = None,
+        force: bool = False,
     ) -> "ExportReport":
         """Write all tags to a file that other tools read; see `exchange.export_tags`."""
         from topicture.app.exchange import export_tags
 
         with self._read() as catalog:
-            return export_tags(catalog, Path(path), format, suggestions=suggestions)
+            return export_tags(catalog, Path(path), format, suggestions=suggestions, force=force)
 
     def import_tags(self, path: str | os.PathLike, format: str | None = None) -> "ImportReport":
         """Take tags from a file of another tool; see `exchange.import_tags`."""

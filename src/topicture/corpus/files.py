@@ -1,14 +1,13 @@
 """A corpus on disk: a folder of .npy files and corpus.json. Plain arrays only; nothing in it can run code."""
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from topicture.atomic import new_folder
+from topicture.atomic import finish_replacing, new_folder
 from topicture.corpus.vocabulary import Vocabulary
 from topicture.errors import CorpusError, DataNotFound
 
@@ -49,14 +48,12 @@ def _write(corpus: "Corpus", folder: Path) -> None:
         "dense": [name for name in DENSE if getattr(corpus, name) is not None],
         "sparse": shapes,
     }
-    with open(folder / "corpus.json", "w", encoding="utf-8") as file:
-        json.dump(header, file, ensure_ascii=True)
-        file.flush()
-        os.fsync(file.fileno())
+    (folder / "corpus.json").write_text(json.dumps(header), encoding="ascii")
 
 
 def load(folder: Path, *, mmap: bool) -> dict[str, Any]:
     """The fields of the corpus."""
+    finish_replacing(folder)
     header = _header(folder)
     fields: dict[str, Any] = {
         "image_ids": np.array(header["image_ids"], dtype=np.str_),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from topicture.atomic import write_atomically
 from topicture.experiments.auto_work import PARTS
 from topicture.experiments.tables import markdown_table, with_error
 
@@ -72,7 +73,7 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
     if "pixels" in evidence["found"]:
         lines += ["", *_pixels(evidence["found"]["pixels"])]
     path = out / "auto.md"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_atomically(path, ("\n".join(lines) + "\n").encode())
     return path
 
 

@@ -13,6 +13,7 @@ from topicture.annotations.plots import (
     save_figure,
 )
 from topicture.annotations.retrieval import PrecisionRecall
+from topicture.atomic import write_atomically
 from topicture.experiments.blei2003 import INDEPENDENT, MODELS
 from topicture.experiments.running import measured
 from topicture.experiments.tables import markdown_table, verdict, with_error
@@ -174,7 +175,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "![Precision and recall](blei2003-retrieval.png)",
     ]
     path = folder / "blei2003.md"
-    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    write_atomically(path, ("\n\n".join(parts) + "\n").encode())
     return path
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicture.annotations.figure_style import legend, line_looks, panels, save_figure
+from topicture.atomic import write_atomically
 from topicture.experiments.liu2005 import BASELINE, COMPONENTS, PUBLISHED, TITLES, Table, assembled, merged
 from topicture.experiments.running import measured
 from topicture.experiments.tables import markdown_table, with_error
@@ -134,7 +135,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "![Maximum normalised score against the number of components](liu2005.png)",
     ]
     path = folder / "liu2005.md"
-    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    write_atomically(path, ("\n\n".join(parts) + "\n").encode())
     return path
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from topicture.annotations.experiment import Experiment, Run
 from topicture.annotations.metrics import Summary
 from topicture.annotations.plots import save_figure
+from topicture.atomic import write_atomically
 from topicture.experiments.running import measured
 from topicture.experiments.shao import FIGURES, MEASURES, MODELS, Curves, figures
 from topicture.experiments.shao_choice import GRIDS
@@ -200,7 +201,7 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         _choices(evidence),
     ]
     path = folder / "shao.md"
-    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    write_atomically(path, ("\n\n".join(parts) + "\n").encode())
     return path
 
 

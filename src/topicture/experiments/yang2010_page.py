@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from topicture.annotations.figure_style import legend, line_looks, panels, save_figure
+from topicture.atomic import write_atomically
 from topicture.experiments.running import measured
 from topicture.experiments.tables import markdown_table, with_error
 from topicture.experiments.yang2010_claims import (
@@ -90,7 +91,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         EQUATIONS,
     ]
     path = folder / "yang2010.md"
-    path.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    write_atomically(path, ("\n\n".join(part for part in parts if part) + "\n").encode())
     return path
 
 

@@ -7,7 +7,6 @@ id_offsets.npy    int64 (D + 1,): the id of image d is id_text[id_offsets[d]:id_
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from topicture.atomic import new_folder
+from topicture.atomic import finish_replacing, new_folder
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError, DataNotFound, TopictureError
 
@@ -83,20 +82,17 @@ def write_files(
         raise ValueError(f"dtype is one of {', '.join(DTYPES)}; got {dtype!r}")
     ids = ImageIds.encode(image_ids)
     with _replacing(folder.absolute()) as staging:
-        _save(staging / "id_text.npy", ids.text)
-        _save(staging / "id_offsets.npy", ids.offsets)
+        np.save(staging / "id_text.npy", ids.text, allow_pickle=False)
+        np.save(staging / "id_offsets.npy", ids.offsets, allow_pickle=False)
         with open(staging / "log_p.npy", "wb") as file:
             _write_rows(file, (len(vocabulary), ids.n_images), np.dtype(dtype), blocks)
-            _to_disk(file)
         header = {
             "topicture_index": FORMAT,
             "n_images": ids.n_images,
             "dtype": dtype,
             "vocabulary": list(vocabulary),
         }
-        with open(staging / "index.json", "wb") as file:
-            file.write(json.dumps(header).encode("ascii"))
-            _to_disk(file)
+        (staging / "index.json").write_bytes(json.dumps(header).encode("ascii"))
 
 
 def _write_rows(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype, blocks: Iterable[ArrayLike]) -> None:
@@ -144,22 +140,11 @@ def _log_rows(block: np.ndarray, n_words: int, first_image: int) -> np.ndarray:
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """A new folder that takes the place of an index, and of nothing else."""
+    """A new folder that takes the place of an index, and of nothing else; synced as a whole."""
     if folder.exists() and not (folder / "index.json").exists() and any(folder.iterdir()):
         raise SearchIndexError(f"{folder}: the folder holds other files; an index needs one of its own")
     with new_folder(folder) as new:
         yield new
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    with open(path, "wb") as file:
-        np.save(file, array, allow_pickle=False)
-        _to_disk(file)
-
-
-def _to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 # --- Open -------------------------------------------------------------------------------------------------------
@@ -167,6 +152,7 @@ def _to_disk(file: BinaryIO) -> None:
 
 def open_files(folder: Path) -> IndexFiles:
     """Map an index into memory; raises DataNotFound where there is none and SearchIndexError where it is damaged."""
+    finish_replacing(folder)
     header = _header(folder)
     try:
         shape = (len(header["vocabulary"]), int(header["n_images"]))

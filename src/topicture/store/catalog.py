@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from topicture.atomic import new_folder
+from topicture.atomic import make_folder, new_folder
 from topicture.errors import TopictureError
 from topicture.store.damage import damaged_rows
 from topicture.store.database import CatalogError, Database, in_plain_words, open_database
@@ -78,7 +78,7 @@ class Catalog:
         folder = folder.resolve()
         try:
             refuse_others_files(folder)
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             lock = WriterLock(folder / "lock").acquire("init")
         except OSError as error:
             raise CatalogError(
@@ -263,7 +263,7 @@ class Catalog:
         """
         parent, own_id = self.folder / kind, self._text("id")
         assert own_id is not None
-        parent.mkdir(exist_ok=True)
+        make_folder(parent)
         used = (
             {model.folder for model in self.suggestions.models()} if kind == "models" else {self.get("index")}
         )

@@ -1,5 +1,6 @@
 """Backup and integrity check of a catalog."""
 
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -33,10 +34,12 @@ def back_up(catalog: Catalog, folder: Path) -> Path:
 
     Writers may go on meanwhile. Measurements and the search index are left out: they can be made again.
 
-    Raises CatalogError where the folder exists or can't be written.
+    Raises CatalogError where the folder exists or can't be written; nothing is left of it then.
     """
-    if folder.exists():
+    if os.path.lexists(folder):
         raise CatalogError(f"{folder}: exists already; a backup needs a new folder")
+    if folder.absolute().parent.resolve().is_relative_to(catalog.folder.resolve()):
+        raise CatalogError(f"{folder}: inside the catalog itself; a backup needs a folder elsewhere")
     try:
         with new_folder(folder) as new:
             copy = sqlite3.connect(new / "catalog.sqlite")

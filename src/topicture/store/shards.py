@@ -7,6 +7,7 @@ A reader maps the shards and touches only the rows it asks for. The hashes are c
 asks whether the catalog is whole, since that reads everything.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from topicture.atomic import write_atomically
+from topicture.atomic import make_folder, write_atomically
 from topicture.errors import TopictureError
 
 __all__ = ["FeatureShards", "ShardError", "read_image_numbers", "write_shards"]
@@ -32,7 +33,9 @@ class ShardError(TopictureError, ValueError):
 
 def write_shards(folder: Path, rows: np.ndarray, shard_rows: int = SHARD_ROWS) -> None:
     """Write (D, L) rows into a new folder; the manifest comes last, so a folder with one is whole."""
-    folder.mkdir(parents=True)
+    if folder.exists():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(folder))
+    make_folder(folder)
     shards = []
     for number, start in enumerate(range(0, len(rows), shard_rows)):
         part = np.ascontiguousarray(rows[start : start + shard_rows])

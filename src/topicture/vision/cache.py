@@ -5,18 +5,21 @@ one is not; a new version of one descriptor has another key and leaves the other
 transactions, so a killed run loses a second of work at most and never leaves half an array.
 """
 
+import errno
 import hashlib
 import io
 import os
 import sqlite3
-import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
+from topicture.atomic import make_folder
 from topicture.errors import TopictureError
+from topicture.user_cache import user_cache_folder
 
 __all__ = ["FeatureCache", "user_cache_folder"]
 
@@ -32,19 +35,6 @@ CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, size INTEGER, modified 
 """
 
 
-def user_cache_folder() -> Path:
-    """Where this user's caches belong: TOPICTURE_CACHE, or the platform's own place."""
-    if chosen := os.environ.get("TOPICTURE_CACHE"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "topicture"
-
-
 class FeatureCache:
     """Arrays by (content, key), reasons for failures likewise, and the content of files by path and time stamp.
 
@@ -53,23 +43,39 @@ class FeatureCache:
 
     def __init__(self, folder: str | os.PathLike) -> None:
         self.path = Path(folder) / f"features-v{FORMAT}.sqlite"
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._plainly():
+            make_folder(self.path.parent)
             self._database = sqlite3.connect(self.path, timeout=60)
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.executescript(_SCHEMA)
-        except (OSError, sqlite3.Error) as error:
-            message = f"the cache {self.path} can't be used ({error}): remove it or choose another"
-            raise TopictureError(message) from error
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                self._database.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last seconds
+                self._database.executescript(_SCHEMA)
+            except BaseException:
+                self._database.close()
+                raise
         self._committed = time.monotonic()
 
     def __enter__(self) -> "FeatureCache":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._database.commit()
-        self._database.close()
+        try:
+            with self._plainly():
+                self._database.commit()
+        finally:
+            self._database.close()
+
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        """Errors of the database or the disk in one line that says what to do."""
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            if "disk is full" in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
+                message = "the disk is full; make room and run it again, what was measured before is kept"
+            else:
+                message = f"can't be used ({error}): remove it or choose another"
+            raise TopictureError(f"the cache {self.path}: {message}") from error
 
     def missing(self, content: bytes, keys: Iterable[str]) -> list[str]:
         """Those of `keys` that are not stored for `content`, in order."""
@@ -89,8 +95,9 @@ class FeatureCache:
     def put(self, content: bytes, arrays: Mapping[str, np.ndarray]) -> None:
         """Store arrays; committed with others about once a second."""
         rows = [(content, key, _to_bytes(array)) for key, array in arrays.items()]
-        self._database.executemany("INSERT OR REPLACE INTO arrays VALUES (?, ?, ?)", rows)
-        self._commit_now_and_then()
+        with self._plainly():
+            self._database.executemany("INSERT OR REPLACE INTO arrays VALUES (?, ?, ?)", rows)
+            self._commit_now_and_then()
 
     def reason(self, content: bytes, key: str) -> str | None:
         """Why the photo of that content could not be measured, where that is known."""
@@ -100,8 +107,9 @@ class FeatureCache:
 
     def put_reason(self, content: bytes, key: str, reason: str) -> None:
         """Remember why a photo can't be measured, so that the next run does not try again."""
-        self._database.execute("INSERT OR REPLACE INTO reasons VALUES (?, ?, ?)", (content, key, reason))
-        self._commit_now_and_then()
+        with self._plainly():
+            self._database.execute("INSERT OR REPLACE INTO reasons VALUES (?, ?, ?)", (content, key, reason))
+            self._commit_now_and_then()
 
     def content_of(self, path: str | os.PathLike) -> bytes:
         """SHA-256 of a file; one whose size and time stamp have not moved is not read again. Raises OSError."""
@@ -115,10 +123,11 @@ class FeatureCache:
         with open(path, "rb") as file:
             content = hashlib.file_digest(file, "sha256").digest()
         if time.time() - status.st_mtime > SETTLED_SECONDS:
-            self._database.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", (where, *stamp, content)
-            )
-            self._commit_now_and_then()
+            with self._plainly():
+                self._database.execute(
+                    "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", (where, *stamp, content)
+                )
+                self._commit_now_and_then()
         return content
 
     def _commit_now_and_then(self) -> None:

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from lxml import etree
 
-from topicture.atomic import write_atomically
 from topicture.collection.formats.files import load_bytes, load_xml
 from topicture.collection.formats.items import Collector, Draft, FormatError, Item
 from topicture.collection.words import clean_word, printable
 
-__all__ = ["read", "write", "write_dense"]
+__all__ = ["encode", "encode_dense", "read"]
 
 _NAMESPACE = "http://mulan.sourceforge.net/labels"
 _TOKEN = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,'"{}]+)""")
@@ -148,35 +147,38 @@ def _take(
 # --- Writing --------------------------------------------------------------------------------------------------------
 
 
-def write(path: Path, items: Sequence[Item]) -> None:
-    """Write a sparse table and its label file."""
-    words, head = _write_labels(path, items)
+def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A sparse table and its label file."""
+    words, head = _words(items)
     columns = {word: n for n, word in enumerate(words, 1)}
     rows = (
         f"{{0 {_quoted(item.path)}" + "".join(f", {columns[word]} 1" for word in item.words) + "}"
         for item in items
     )
-    write_atomically(path, _table(head, rows))
+    return {path.with_suffix(".xml").name: _labels(words), path.name: _table(head, rows)}
 
 
-def write_dense(path: Path, items: Sequence[Item]) -> None:
-    """Write a dense table and its label file."""
-    words, head = _write_labels(path, items)
+def encode_dense(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A dense table and its label file."""
+    words, head = _words(items)
     rows = []
     for item in items:
         has = set(item.words)
         rows.append(",".join([_quoted(item.path), *("01"[word in has] for word in words)]))
-    write_atomically(path, _table(head, rows))
+    return {path.with_suffix(".xml").name: _labels(words), path.name: _table(head, rows)}
 
 
-def _write_labels(path: Path, items: Sequence[Item]) -> tuple[list[str], list[str]]:
-    """Write the label file; the words in order, and the lines of the table's header."""
-    words = sorted({word for item in items for word in item.words})
+def _labels(words: Iterable[str]) -> bytes:
+    """The label file."""
     root = etree.Element(f"{{{_NAMESPACE}}}labels", nsmap={None: _NAMESPACE})
     for word in words:
         etree.SubElement(root, f"{{{_NAMESPACE}}}label").set("name", word)
-    content = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")
-    write_atomically(path.with_suffix(".xml"), content)
+    return etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")
+
+
+def _words(items: Sequence[Item]) -> tuple[list[str], list[str]]:
+    """The words in order, and the lines of the table's header."""
+    words = sorted({word for item in items for word in item.words})
     photo = "file"
     while photo in words:
         photo += "_"

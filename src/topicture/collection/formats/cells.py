@@ -11,11 +11,10 @@ import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from topicture.atomic import write_atomically
 from topicture.collection.formats.files import load_bytes
 from topicture.collection.formats.items import Collector, FormatError
 
-__all__ = ["neutral", "read_rows", "restored", "write_rows"]
+__all__ = ["neutral", "read_rows", "restored", "table_bytes"]
 
 _DANGEROUS = tuple("=+-@\t\r'")
 _DELIMITERS = ",;\t"
@@ -55,12 +54,12 @@ def read_rows(path: Path, collect: Collector) -> Iterator[tuple[int, list[str]]]
         raise FormatError("the table has no header")
 
 
-def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
-    """Write a table; texts are made neutral, numbers stay numbers."""
+def table_bytes(rows: Iterable[Iterable[object]]) -> bytes:
+    """A table; texts are made neutral, numbers stay numbers."""
     stream = io.StringIO(newline="")
     writer = csv.writer(
         stream
     )  # lines end as RFC 4180 wants, which also makes the writer quote every line break
     for row in rows:
         writer.writerow([neutral(cell) if isinstance(cell, str) else cell for cell in row])
-    write_atomically(path, stream.getvalue().encode("utf-8", "surrogateescape"))
+    return stream.getvalue().encode("utf-8", "surrogateescape")

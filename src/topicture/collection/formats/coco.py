@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from topicture.atomic import write_atomically
 from topicture.collection.formats.files import json_bytes, json_value, load_bytes
 from topicture.collection.formats.items import Box, Collector, Draft, FormatError, Item
 from topicture.collection.words import clean_word
 
-__all__ = ["read", "write"]
+__all__ = ["encode", "read"]
 
 
 def read(path: Path, collect: Collector) -> None:
@@ -90,8 +89,8 @@ def _identifier(record: Any, name: str, taken: dict) -> Any:
     return identifier
 
 
-def write(path: Path, items: Sequence[Item]) -> None:
-    """Write a file of instances; categories are numbered in the order of the words."""
+def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A file of instances; categories are numbered in the order of the words."""
     words = sorted({word for item in items for word in item.words})
     numbers = {word: n for n, word in enumerate(words, 1)}
     images: list[dict[str, Any]] = []
@@ -112,4 +111,4 @@ def write(path: Path, items: Sequence[Item]) -> None:
         "annotations": [{"id": n, **annotation} for n, annotation in enumerate(annotations, 1)],
         "categories": [{"id": n, "name": word} for word, n in numbers.items()],
     }
-    write_atomically(path, json_bytes(content) + b"\n")
+    return {path.name: json_bytes(content) + b"\n"}

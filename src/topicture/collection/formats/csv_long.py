@@ -7,10 +7,10 @@ row without a word names a photo that has none. Other columns are passed over.
 from collections.abc import Sequence
 from pathlib import Path
 
-from topicture.collection.formats.cells import read_rows, write_rows
+from topicture.collection.formats.cells import read_rows, table_bytes
 from topicture.collection.formats.items import Box, Collector, FormatError, Item
 
-__all__ = ["FILE_NAMES", "WORD_NAMES", "read", "write"]
+__all__ = ["FILE_NAMES", "WORD_NAMES", "encode", "read"]
 
 FILE_NAMES = ("file", "path", "image", "filename", "file_name", "photo")
 """Names of the column of photos, in order of preference."""
@@ -55,12 +55,12 @@ def _take(cells: dict[str, str], file: str, line: int, collect: Collector) -> No
         photo.add_word(cells["word"])
 
 
-def write(path: Path, items: Sequence[Item]) -> None:
-    """Write a long table."""
+def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A long table."""
     rows: list[Sequence[object]] = [_COLUMNS]
     for item in items:
         size = item.size or ("", "")
         words = item.plain_words if item.words else ("",)
         rows.extend((item.path, word, "", "", "", "", *size) for word in words)
         rows.extend((item.path, box.word, box.x, box.y, box.w, box.h, *size) for box in item.boxes)
-    write_rows(path, rows)
+    return {path.name: table_bytes(rows)}

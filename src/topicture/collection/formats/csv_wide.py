@@ -7,12 +7,12 @@ between. Boxes and sizes have no place here.
 from collections.abc import Sequence
 from pathlib import Path
 
-from topicture.collection.formats.cells import read_rows, write_rows
+from topicture.collection.formats.cells import read_rows, table_bytes
 from topicture.collection.formats.csv_long import FILE_NAMES
 from topicture.collection.formats.items import Collector, Draft, FormatError, Item
 from topicture.collection.words import clean_word
 
-__all__ = ["LIST_NAMES", "read", "write"]
+__all__ = ["LIST_NAMES", "encode", "read"]
 
 LIST_NAMES = ("words", "tags", "keywords", "labels")
 """Names of a column that lists all the words of a photo."""
@@ -71,11 +71,11 @@ def _take_list(cell: str, photo: Draft, file: str, where: str, collect: Collecto
             photo.add_word(text)
 
 
-def write(path: Path, items: Sequence[Item]) -> None:
-    """Write a wide table with the words in order."""
+def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A wide table with the words in order."""
     words = sorted({word for item in items for word in item.words})
     rows: list[Sequence[object]] = [("file", *words)]
     for item in items:
         has = set(item.words)
         rows.append((item.path, *(int(word in has) for word in words)))
-    write_rows(path, rows)
+    return {path.name: table_bytes(rows)}

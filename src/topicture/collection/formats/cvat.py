@@ -8,11 +8,10 @@ from pathlib import Path
 
 from lxml import etree
 
-from topicture.atomic import write_atomically
 from topicture.collection.formats.files import load_xml
 from topicture.collection.formats.items import Box, Collector, Draft, FormatError, Item, number
 
-__all__ = ["read", "write"]
+__all__ = ["encode", "read"]
 
 
 def read(path: Path, collect: Collector) -> None:
@@ -62,8 +61,8 @@ def _bounds(points: str) -> tuple[float, float, float, float]:
     return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
 
 
-def write(path: Path, items: Sequence[Item]) -> None:
-    """Write a file of images; its labels are listed where CVAT looks for them."""
+def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A file of images; its labels are listed where CVAT looks for them."""
     root = etree.Element("annotations")
     etree.SubElement(root, "version").text = "1.1"
     labels = etree.SubElement(etree.SubElement(etree.SubElement(root, "meta"), "task"), "labels")
@@ -84,4 +83,4 @@ def write(path: Path, items: Sequence[Item]) -> None:
                 "box",
                 {"label": box.word, "source": "manual", "occluded": "0", **place, "z_order": "0"},
             )
-    write_atomically(path, etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8"))
+    return {path.name: etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")}

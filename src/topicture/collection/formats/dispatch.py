@@ -1,6 +1,7 @@
 """Which format a file has, and reading and writing by its name."""
 
 import os
+import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from topicture.collection.formats import arff, coco, csv_long, csv_wide, cvat, j
 from topicture.collection.formats.cells import read_rows
 from topicture.collection.formats.files import files_below, json_value, load_bytes, load_xml, xml_problem
 from topicture.collection.formats.items import Collector, FormatError, Imported, Item, Refused
+from topicture.collection.outputs import LONGEST_NAME, Outputs
 from topicture.collection.words import printable
 from topicture.errors import DataNotFound
 
@@ -17,20 +19,21 @@ __all__ = ["FORMATS", "guess_format", "read_annotations", "write_annotations"]
 
 class _Format(NamedTuple):
     read: Callable[[Path, Collector], None]
-    write: Callable[[Path, Sequence[Item]], None]
+    encode: Callable[[Path, Sequence[Item]], dict[str, bytes]]  # name -> content
     problems: tuple[Callable[[Item], str | None], ...] = ()  # why an item can't be written
+    per_photo: bool = False  # many files in a folder
 
 
 _FORMATS = {
-    "coco": _Format(coco.read, coco.write),
-    "labelme": _Format(labelme.read, labelme.write),
-    "voc": _Format(voc.read, voc.write, (xml_problem, voc.problem)),
-    "cvat": _Format(cvat.read, cvat.write, (xml_problem,)),
-    "csv-long": _Format(csv_long.read, csv_long.write),
-    "csv-wide": _Format(csv_wide.read, csv_wide.write),
-    "jsonl": _Format(jsonl.read, jsonl.write),
-    "arff": _Format(arff.read, arff.write),
-    "arff-dense": _Format(arff.read, arff.write_dense),
+    "coco": _Format(coco.read, coco.encode),
+    "labelme": _Format(labelme.read, labelme.encode, per_photo=True),
+    "voc": _Format(voc.read, voc.encode, (xml_problem, voc.problem), per_photo=True),
+    "cvat": _Format(cvat.read, cvat.encode, (xml_problem,)),
+    "csv-long": _Format(csv_long.read, csv_long.encode),
+    "csv-wide": _Format(csv_wide.read, csv_wide.encode),
+    "jsonl": _Format(jsonl.read, jsonl.encode),
+    "arff": _Format(arff.read, arff.encode),
+    "arff-dense": _Format(arff.read, arff.encode_dense),
 }
 
 FORMATS = tuple(_FORMATS)
@@ -68,12 +71,22 @@ def read_annotations(
     return collect.imported(root)
 
 
-def write_annotations(path: str | os.PathLike, items: Iterable[Item], format: str) -> tuple[Refused, ...]:
+def write_annotations(
+    path: str | os.PathLike,
+    items: Iterable[Item],
+    format: str,
+    *,
+    force: bool = False,
+    never: Callable[[Path], str | None] = lambda path: None,
+) -> tuple[Refused, ...]:
     """Write annotations, each file whole or not at all, and return what the format could not hold.
 
     `labelme` and `voc` write a file for each photo into the folder `path`; `arff` writes the table and, beside it, the
     label file. Words are kept by every format, boxes and sizes by all but `csv-wide`, `arff` and `arff-dense`. A second
-    item of the same path is refused. Raises FormatError for an unknown format, and OSError.
+    item of the same path is refused, and a photo whose file would have a name that is too long.
+
+    `force` and `never` are those of `outputs.Outputs`: files that Topicture did not write stay unless forced. Raises
+    FormatError for an unknown format, and OutputError before anything is written.
     """
     chosen = _format(format)
     target = Path(path)
@@ -87,7 +100,13 @@ def write_annotations(path: str | os.PathLike, items: Iterable[Item], format: st
             kept[item.path] = item
         else:
             refused.append(Refused(target.name, item.path, reason))
-    chosen.write(target, list(kept.values()))
+    files = chosen.encode(target, list(kept.values()))
+    if chosen.per_photo:
+        for name in [name for name in files if len(os.fsencode(posixpath.basename(name))) > LONGEST_NAME]:
+            refused.append(Refused(target.name, name, f"a name of over {LONGEST_NAME} bytes"))
+            del files[name]
+    folder = target if chosen.per_photo else target.parent
+    Outputs(folder, force=force, never=never).write(files)
     return tuple(refused)
 
 

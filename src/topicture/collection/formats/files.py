@@ -1,4 +1,4 @@
-"""Reading and writing whole annotation files: bounded, hardened, atomic."""
+"""Whole annotation files: bounded, hardened."""
 
 import json
 import os

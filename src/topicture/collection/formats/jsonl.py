@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from topicture.atomic import write_atomically
 from topicture.collection.formats.files import json_bytes, json_value, load_bytes
 from topicture.collection.formats.items import Box, Collector, Draft, FormatError, Item
 
-__all__ = ["read", "write"]
+__all__ = ["encode", "read"]
 
 _LISTS = ("words", "tags", "keywords", "labels", "label")  # where other writers put them
 
@@ -58,8 +57,8 @@ def _take(record: dict[str, Any], photo: Draft, file: str, where: str, collect: 
                 photo.add_box(Box(word, *box))
 
 
-def write(path: Path, items: Sequence[Item]) -> None:
-    """Write a line for each photo; all lines have the same fields, as loaders of such files expect."""
+def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A line for each photo; all lines have the same fields, as loaders of such files expect."""
     with_sizes, with_boxes = any(item.size for item in items), any(item.boxes for item in items)
     lines = []
     for item in items:
@@ -72,4 +71,4 @@ def write(path: Path, items: Sequence[Item]) -> None:
                 "categories": [box.word for box in item.boxes],
             }
         lines.append(json_bytes(record) + b"\n")
-    write_atomically(path, b"".join(lines))
+    return {path.name: b"".join(lines)}

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from topicture.atomic import write_atomically
 from topicture.collection.formats.files import (
     files_below,
     json_bytes,
@@ -20,7 +19,7 @@ from topicture.collection.formats.files import (
 )
 from topicture.collection.formats.items import Box, Collector, Draft, FormatError, Item, is_absolute, number
 
-__all__ = ["read", "write"]
+__all__ = ["encode", "read"]
 
 _WITHOUT_AREA = ("point", "points", "line", "linestrip")
 
@@ -78,8 +77,9 @@ def _bounds(shape: dict[str, Any]) -> tuple[float, float, float, float]:
     return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
 
 
-def write(path: Path, items: Sequence[Item]) -> None:
-    """Write a file for each photo, in a tree of folders like that of the photos; such files are replaced."""
+def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A file for each photo, in a tree of folders like that of the photos."""
+    files = {}
     for item, name in zip(items, per_photo_names(items, ".json"), strict=True):
         width, height = item.size or (None, None)
         shapes: list[dict[str, Any]] = [
@@ -101,4 +101,5 @@ def write(path: Path, items: Sequence[Item]) -> None:
             "imageHeight": height,
             "imageWidth": width,
         }
-        write_atomically(path / name, json_bytes(content, indent=2) + b"\n")
+        files[name] = json_bytes(content, indent=2) + b"\n"
+    return files

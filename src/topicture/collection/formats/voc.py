@@ -11,11 +11,10 @@ from pathlib import Path
 
 from lxml import etree
 
-from topicture.atomic import write_atomically
 from topicture.collection.formats.files import files_below, load_xml, per_photo_names
 from topicture.collection.formats.items import Box, Collector, FormatError, Item, number
 
-__all__ = ["read", "write"]
+__all__ = ["encode", "problem", "read"]
 
 _LABELS, _PHOTOS = "Annotations", "JPEGImages"
 
@@ -68,8 +67,9 @@ def problem(item: Item) -> str | None:
     return None
 
 
-def write(path: Path, items: Sequence[Item]) -> None:
-    """Write a file for each photo, in a tree of folders like that of the photos; such files are replaced."""
+def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
+    """A file for each photo, in a tree of folders like that of the photos."""
+    files = {}
     for item, name in zip(items, per_photo_names(items, ".xml"), strict=True):
         folder, base = posixpath.split(name)
         root = etree.Element("annotation")
@@ -85,8 +85,9 @@ def write(path: Path, items: Sequence[Item]) -> None:
                 _text(words, "word", word)
         for box in item.boxes:
             _write_object(root, box)
-        content = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")
-        write_atomically(path / _renamed(folder, _PHOTOS, _LABELS) / base, content)
+        name = posixpath.join(_renamed(folder, _PHOTOS, _LABELS), base)
+        files[name] = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")
+    return files
 
 
 def _write_object(root: etree._Element, box: Box) -> None:

@@ -1,0 +1,21 @@
+"""What no output of a command may ever replace: the photos of the catalog, and the catalog itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from topicture.store import Catalog
+
+__all__ = ["never_written"]
+
+
+def never_written(catalog: Catalog) -> Callable[[Path], str | None]:
+    """Why a path must not be written, if so; for `Outputs`. It can be asked after the catalog was closed."""
+    folder, root = catalog.folder.resolve(), catalog.root.resolve()
+    places = {root / path for path in catalog.places.known()}
+
+    def reason(path: Path) -> str | None:
+        if path in places:
+            return "a photo of the catalog"
+        return "a file of the catalog" if path.is_relative_to(folder) else None
+
+    return reason
