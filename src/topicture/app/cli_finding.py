@@ -76,4 +76,4 @@ def regions(
     for region in sorted(labelled.regions, key=lambda region: -region.area):
         print(f"{region.area:5.0%} of the photo  {printable(region.word)}  ({region.probability:.0%})")
     if out is not None:
-        print(f"Drawn: {out}")
+        print(f"Drawn: {printable(str(out))}")

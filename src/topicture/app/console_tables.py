@@ -84,7 +84,8 @@ def print_status(status: "Status") -> None:
 
 
 def _model_line(model: "ModelSummary") -> str:
-    return f"{model.name} {model.folder}, learned {_when(model.learned)} from {model.facts['tagged']} tagged photos"
+    name, when = printable(f"{model.name} {model.folder}"), _when(model.learned)
+    return f"{name}, learned {when} from {model.facts['tagged']} tagged photos"
 
 
 def _when(at: float | None) -> str:
@@ -133,7 +134,7 @@ def _weight(trial: "Trial") -> float:
 
 def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
     console = Console()
-    print(f"{report['model']}, judged on held-out tags of {report['tagged']} photos")
+    print(f"{printable(report['model'])}, judged on held-out tags of {report['tagged']} photos")
     table = _table("probability", "pairs", "promised", "observed", right=("pairs", "promised", "observed"))
     for row in report["reliability"]:
         span = f"{row['low']:.0%} to {row['high']:.0%}"

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 import PIL
 
+from topicture.collection.words import printable
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError, ImageError, TopictureError
 from topicture.vision.assemble import assemble, caption_counts
 from topicture.vision.cache import FeatureCache
 from topicture.vision.features import Features, fit_features
 from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, with_labels
-from topicture.vision.read import READ_VERSION, Unreadable, printable
+from topicture.vision.read import READ_VERSION, Unreadable
 from topicture.vision.recipe import Recipe
 from topicture.vision.workers import Failure, run_isolated
 
