@@ -21,7 +21,7 @@ MARK = "TOPICTURE_TEST_RUN"
 COMMANDS = {
     "scan": (["scan"], 1.0),
     "learn": (["learn", "--workers", "2"], 10.0),
-    "learn a model": (["learn", "--workers", "2", "--model", "plsa-words"], 4.0),
+    "learn a model": (["learn", "--workers", "2", "--model", "network"], 6.0),
     "annotate": (["annotate", "--workers", "2", "--all"], 4.0),
 }
 
@@ -81,7 +81,8 @@ def check(arguments, after, root, **how):
     assert hashes(root) == originals
     library = Library.find(root)
     assert library.check() == []
-    if (code, error) != (0, b""):  # it was done before the signal
+    # Otherwise it was done before the signal, which may still have met Python on its way out.
+    if code not in (0, -signal.SIGINT) or error:
         assert (code, error) == (130, b"topicture: interrupted\n")
         assert seconds < SECONDS
         assert len(library.models()) == n_models
@@ -89,7 +90,7 @@ def check(arguments, after, root, **how):
 
 
 @pytest.mark.parametrize(
-    ("command", "after"), [("scan", 0.01), ("learn", 0.1), ("learn", 3.0), ("annotate", 1.5)]
+    ("command", "after"), [("scan", 0.01), ("annotate", 0.1), ("learn", 0.5), ("learn", 3.0)]
 )
 def test_an_interrupt_ends_a_command_at_once(root, command, after):
     assert check(COMMANDS[command][0], after, root) == 130
