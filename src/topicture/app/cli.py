@@ -45,7 +45,9 @@ def _answer(error: BaseException) -> int:
     """Tell an error in one line; the exit code."""
     if isinstance(error, KeyboardInterrupt | Interrupted):
         return INTERRUPTED
-    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):  # rich: SystemExit(1)
+    if isinstance(error, BrokenPipeError) or isinstance(
+        error.__context__, BrokenPipeError
+    ):  # rich: SystemExit(1)
         _drop_output()
         return NOBODY_READS
     if isinstance(error, SystemExit):

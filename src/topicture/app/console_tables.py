@@ -89,7 +89,12 @@ def _model_line(model: "ModelSummary") -> str:
 
 
 def _when(at: float | None) -> str:
-    return "never" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    if at is None:
+        return "never"
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    except (TypeError, ValueError, OverflowError, OSError):  # the catalog holds something else
+        return "at an unknown time"
 
 
 def print_learned(report: "LearnReport") -> None:

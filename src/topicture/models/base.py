@@ -73,7 +73,15 @@ class Annotator(BaseEstimator):
     def annotate(self, corpus: Corpus) -> np.ndarray:
         """p(word | image) for every image, (D, V), rows sum to 1. Captions of the corpus are not looked at."""
         self._check_usable(corpus)
-        return self._annotate(corpus)
+        return self._checked(self._annotate(corpus))
+
+    def _checked(self, p: np.ndarray) -> np.ndarray:
+        """An answer, unless it is none: a model file may hold numbers that overflow on the way."""
+        if not np.isfinite(p).all():
+            raise ModelFileError(
+                f"{self.name}: its answers are not numbers; the model is damaged: learn again"
+            )
+        return p
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
         raise NotImplementedError
@@ -174,9 +182,9 @@ class Annotator(BaseEstimator):
                 f"({len(self.vocabulary_)} words)"
             )
         for view, n in self._columns(corpus).items():
-            if n != self.columns_[view]:
+            if n != self.columns_.get(view):
                 raise CorpusError(
-                    f"{self.name}: '{view}' has {n} columns, but the model was fitted on {self.columns_[view]}"
+                    f"{self.name}: '{view}' has {n} columns, but the model was fitted on {self.columns_.get(view)}"
                 )
 
 
