@@ -2,9 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+INPUTS ?= 100000
+TARGETS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-all lint format types layers bench clean
+.PHONY: help install demo test test-slow test-all fuzz lint format types layers bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +29,9 @@ test-slow: .venv/installed  ## the slow statistical tests alone
 
 test-all: test test-slow  ## everything
 
+fuzz: .venv/installed  ## mutated files against every reader: INPUTS per target, of all TARGETS or those named
+	cd tests && ../$(BIN)/python -m fuzz --inputs $(INPUTS) --found ../fuzz-found $(TARGETS)
+
 lint: .venv/installed types layers  ## style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,4 +50,4 @@ bench: .venv/installed  ## benchmarks; results in benchmarks/results
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what make created
-	rm -rf .venv demo build dist .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv demo fuzz-found build dist .pytest_cache .ruff_cache .import_linter_cache

@@ -148,7 +148,7 @@ def backup(
 ) -> None:
     """Copy all decisions and models into a new folder, which can serve as a catalog itself (--catalog)."""
     made = find(catalog).backup(folder)
-    print_json({"backup": made}) if as_json else print(f"Backup: {made}")
+    print_json({"backup": made}) if as_json else print(f"Backup: {printable(str(made))}")
 
 
 def check(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
@@ -159,7 +159,7 @@ def check(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
     else:
         print("The catalog is whole." if not problems else f"{len(problems)} problems:")
         for problem in problems:
-            print(f"  {problem}")
+            print(f"  {printable(problem)}")
     finish(problems)
 
 
@@ -172,5 +172,5 @@ def doctor(as_json: JsonOption = False) -> None:
         print_json(findings)
     else:
         for finding in findings:
-            print(f"{'ok  ' if finding.ok else 'MISS'}  {finding.what}: {finding.detail}")
+            print(f"{'ok  ' if finding.ok else 'MISS'}  {finding.what}: {printable(finding.detail)}")
     finish([finding.what for finding in findings if not finding.ok and finding.needed])

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from topicture.app.cli_common import ForceOption, JsonOption, QuietOption, print_json
+from topicture.collection.words import printable
 
 __all__ = ["register"]
 
@@ -66,5 +67,5 @@ def reproduce(
         print_json(done)
     else:
         for report in done:
-            typer.echo(report.html)
-        typer.echo(summary or out / "results.md")
+            print(printable(str(report.html)))
+        print(printable(str(summary or out / "results.md")))

@@ -13,6 +13,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from topicture.collection.words import printable
+
 __all__ = ["Stages"]
 
 
@@ -49,4 +51,4 @@ class Stages:
 
     def say(self, line: str) -> None:
         """A line above the bars, terminal or not."""
-        self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._progress.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicture.app.demo import SHOWN, TITLES, DemoReport
+from topicture.collection.words import printable
 
 __all__ = ["print_demo"]
 
@@ -53,7 +54,7 @@ def print_demo(report: DemoReport, page: Path) -> None:
         missed = [word for word in example.true_words if word not in {s.word for s in example.suggestions}]
         line.append(f"(missed: {', '.join(missed)})" if missed else "(all found)", style="dim")
         console.print(line)
-    console.print(f"\nPictures: {page}", soft_wrap=True, highlight=False)
+    console.print(Text(f"\nPictures: {printable(str(page))}"), soft_wrap=True)
 
 
 def _number(value: float) -> str:

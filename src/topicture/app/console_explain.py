@@ -35,7 +35,7 @@ def print_explanation(explanation: Explanation, page: str) -> None:
     parts = ("tags", "words", "confusions", "calibration", "learning", "time")
     for line in (say[part] for part in parts if say[part]):
         print(printable(line))
-    print(f"The page: {page}")
+    print(f"The page: {printable(page)}")
 
 
 def _topics(model: ExplainedTopics) -> Table:

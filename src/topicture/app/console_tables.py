@@ -109,11 +109,17 @@ def _missing_line(n: int) -> str:
 
 
 def _model_line(model: "ModelSummary") -> str:
-    return f"{model.name} {model.folder}, learned {_when(model.learned)} from {model.facts['tagged']} tagged photos"
+    name, when = printable(f"{model.name} {model.folder}"), _when(model.learned)
+    return f"{name}, learned {when} from {model.facts['tagged']} tagged photos"
 
 
 def _when(at: float | None) -> str:
-    return "never" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    if at is None:
+        return "never"
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    except (TypeError, ValueError, OverflowError, OSError):  # the catalog holds something else
+        return "at an unknown time"
 
 
 def print_learned(report: "LearnReport") -> None:
@@ -158,7 +164,7 @@ def _weight(trial: "Trial") -> float:
 
 def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
     console = Console()
-    print(f"{report['model']}, judged on held-out tags of {report['tagged']} photos")
+    print(f"{printable(report['model'])}, judged on held-out tags of {report['tagged']} photos")
     table = _table("probability", "pairs", "promised", "observed", right=("pairs", "promised", "observed"))
     for row in report["reliability"]:
         span = f"{row['low']:.0%} to {row['high']:.0%}"

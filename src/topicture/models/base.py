@@ -80,7 +80,15 @@ class Annotator(ABC, BaseEstimator):
         a user or a blend, gets the same answer.
         """
         self._check_usable(corpus)
-        return self._annotate(corpus, **options)
+        return self._checked(self._annotate(corpus, **options))
+
+    def _checked(self, p: np.ndarray) -> np.ndarray:
+        """An answer, unless it is none: a model file may hold numbers that overflow on the way."""
+        if not np.isfinite(p).all():
+            raise ModelFileError(
+                f"{self.name}: its answers are not numbers; the model is damaged: learn again"
+            )
+        return p
 
     @abstractmethod
     def _annotate(self, corpus: Corpus) -> np.ndarray: ...
@@ -192,9 +200,9 @@ class Annotator(ABC, BaseEstimator):
                 f"({len(self.vocabulary_)} words)"
             )
         for view, n in self._columns(corpus).items():
-            if n != self.columns_[view]:
+            if n != self.columns_.get(view):
                 raise CorpusError(
-                    f"{self.name}: '{view}' has {n} columns, but the model was fitted on {self.columns_[view]}"
+                    f"{self.name}: '{view}' has {n} columns, but the model was fitted on {self.columns_.get(view)}"
                 )
 
 

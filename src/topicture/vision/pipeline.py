@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import PIL
 
+from topicture.collection.words import printable
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError, ImageError, TopictureError
 from topicture.vision.assemble import assemble, caption_counts
@@ -27,7 +28,7 @@ from topicture.vision.cache import FeatureCache
 from topicture.vision.features import Features, fit_features
 from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, with_labels
 from topicture.vision.networks import NETWORKS, own_network_bytes
-from topicture.vision.read import READ_VERSION, Unreadable, printable
+from topicture.vision.read import READ_VERSION, Unreadable
 from topicture.vision.recipe import Recipe
 from topicture.vision.workers import MEMORY_LIMIT, Failure, run_isolated
 

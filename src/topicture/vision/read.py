@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageCms, ImageFile, UnidentifiedImageError
 
+from topicture.collection.words import printable
 from topicture.errors import ImageError
 
 __all__ = [
@@ -27,7 +28,6 @@ __all__ = [
     "Picture",
     "Source",
     "Unreadable",
-    "printable",
     "read",
     "read_content",
     "shrink",
@@ -158,11 +158,6 @@ def read_content(path: str | os.PathLike) -> bytes | Unreadable:
         return _content(path)
     except _Refused as refusal:
         return Unreadable(printable(os.fspath(path)), str(refusal))
-
-
-def printable(text: str | bytes) -> str:
-    """`text` on one line: control characters and undecodable bytes as escapes, so that it is safe to print."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in os.fsdecode(text))
 
 
 # --- Opening ----------------------------------------------------------------------------------------------------
