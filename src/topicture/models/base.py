@@ -80,9 +80,9 @@ class Annotator(ABC, BaseEstimator):
         a user or a blend, gets the same answer.
         """
         self._check_usable(corpus)
-        return self._checked(self._annotate(corpus, **options))
+        return self._finite(self._annotate(corpus, **options))
 
-    def _checked(self, p: np.ndarray) -> np.ndarray:
+    def _finite(self, p: np.ndarray) -> np.ndarray:
         """An answer, unless it is none: a model file may hold numbers that overflow on the way."""
         if not np.isfinite(p).all():
             raise ModelFileError(
