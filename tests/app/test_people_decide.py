@@ -1,10 +1,13 @@
-"""Whatever happens to the files, and in whatever order: a person's decision disappears only by a person's own act."""
+"""Whatever happens to files, in whatever order: a decision of a person disappears only by a person's own act."""
+
+import os
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from photo_folder import LONG_AGO, jpeg, make_library, put, xmp
 
 from topicture.collection.keywords import photo_keywords
+from topicture.store import Catalog
 from topicture.store.decisions import OURS
 
 PHOTOS = ("photo-000.jpg", "photo-002.jpg")
@@ -25,6 +28,8 @@ ACTS = st.one_of(
     st.tuples(st.just("cut"), photo),
     st.tuples(st.just("remove"), photo),
     st.tuples(st.just("restore"), photo),
+    st.tuples(st.just("damage"), photo),
+    st.tuples(st.just("move"), photo, st.booleans()),
 )
 OF_PEOPLE = ("decide", "undo", "settle", "delete")
 
@@ -36,13 +41,19 @@ class World:
         self.library = make_library(root, n=3, tagged=1)
         self.root = root
         self.clock = LONG_AGO
-        self.kept = {}  # sidecars as they last were whole
+        self.kept = {}  # files as they last were whole
+        self.images = {name: self.library.image(root / name) for name in PHOTOS}
+        self.folder = dict.fromkeys(PHOTOS, "")  # where a photo lies now
+        for name in PHOTOS:
+            self.decide(name, WORDS[:2], "present")
+            self.decide(name, WORDS[2:], "rejected")
+        self.write()
 
     def do(self, act, *arguments):
         getattr(self, act)(*arguments)
 
     def decide(self, name, words, verdict):
-        self.library.decide(self.root / name, words, verdict)
+        self.library.decide(self.images[name], words, verdict)
 
     def undo(self):
         self.library.undo()
@@ -58,25 +69,26 @@ class World:
         self.library.scan()
 
     def write(self):
-        contested = {(conflict.path, conflict.word) for conflict in self.library.conflicts()}
+        contested = {(conflict.image, conflict.word) for conflict in self.library.conflicts()}
         before = {name: self.said(name) for name in PHOTOS}
         self.library.write(regions=False)
         for name in PHOTOS:
             now = self.said(name)
             assert (FOREIGN in now) == (FOREIGN in before[name])
             for word in WORDS:
-                if (name, word) in contested:
+                if (self.images[name], word) in contested:
                     assert (word in now) == (word in before[name])
 
-    def said(self, name):
-        return set(photo_keywords(self.root / name).words)
+    def path(self, name):
+        return self.root / self.folder[name] / name
 
     def sidecar(self, name):
-        return self.root / f"{name}.xmp"
+        return self.path(name).with_name(f"{name}.xmp")
+
+    def said(self, name):
+        return set(photo_keywords(self.path(name)).words)
 
     def put(self, path, content):
-        import os
-
         self.clock += 10
         put(path, content)
         os.utime(path, (self.clock, self.clock))
@@ -85,44 +97,63 @@ class World:
         self.put(self.sidecar(name), xmp([*sorted(words), FOREIGN]))
 
     def embed(self, name, words):
-        self.put(self.root / name, jpeg(PHOTOS.index(name) * 2, sorted(words)))
+        self.put(self.path(name), jpeg(PHOTOS.index(name) * 2, sorted(words)))
 
     def cut(self, name):
-        if self.sidecar(name).exists():
-            content = self.sidecar(name).read_bytes()
-            self.kept[name] = content
-            self.put(self.sidecar(name), content[: len(content) // 2])
+        self.spoil(self.sidecar(name))
+
+    def damage(self, name):
+        self.spoil(self.path(name))
+
+    def spoil(self, path):
+        if path.exists():
+            content = path.read_bytes()
+            self.kept[path.name] = content
+            self.put(path, content[: len(content) // 2])
 
     def remove(self, name):
         if self.sidecar(name).exists():
-            self.kept[name] = self.sidecar(name).read_bytes()
+            self.kept[self.sidecar(name).name] = self.sidecar(name).read_bytes()
             self.sidecar(name).unlink()
 
     def restore(self, name):
-        if name in self.kept:
-            self.put(self.sidecar(name), self.kept[name])
+        for path in (self.path(name), self.sidecar(name)):
+            if path.name in self.kept:
+                self.put(path, self.kept[path.name])
+
+    def move(self, name, with_sidecar):
+        old, old_sidecar = self.path(name), self.sidecar(name)
+        self.folder[name] = "" if self.folder[name] else "elsewhere"
+        self.path(name).parent.mkdir(exist_ok=True)
+        old.rename(self.path(name))
+        if with_sidecar and old_sidecar.exists():
+            old_sidecar.rename(self.sidecar(name))
 
     def decided(self):
         """What people decided: all that stands but the keywords that came from files."""
-        return {
-            (name, tag.word, tag.verdict, tag.source)
-            for name in PHOTOS
-            for tag in self.library.tags(self.root / name)
-            if tag.verdict == "rejected" or tag.source in OURS
-        }
+        with Catalog.open(self.library.folder) as catalog:
+            return {
+                (name, tag.word, tag.verdict, tag.source)
+                for name in PHOTOS
+                for tag in catalog.decisions.tags_of(self.images[name])
+                if tag.verdict == "rejected" or tag.source in OURS
+            }
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(ACTS, min_size=3, max_size=14))
+@given(st.lists(st.tuples(ACTS, st.booleans()), min_size=2, max_size=10))
 def test_a_decision_disappears_only_by_a_persons_act(tmp_path_factory, acts):
     world = World(tmp_path_factory.mktemp("world") / "photos")
-    for act, *arguments in acts:
+    for (act, *arguments), scanned in acts:
         before = world.decided()
         world.do(act, *arguments)
-        if act not in OF_PEOPLE:
-            assert world.decided() == before, act
+        if act in OF_PEOPLE:
+            before = world.decided()
+        if scanned:
+            world.scan()
+        assert world.decided() == before, act
     assert world.library.check() == []
-    world.library.scan()
+    world.scan()
     while world.library.undo() is not None:
         pass
     assert world.decided() == set()

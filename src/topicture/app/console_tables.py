@@ -70,7 +70,10 @@ def print_scan(report: "ScanReport") -> None:
     if report.decisions:
         print(f"{counted(report.decisions, 'keyword is', 'keywords are')} news.")
     if report.withdrawn:
-        print(f"{counted(report.withdrawn, 'tag')} went with the keywords; 'topicture undo' takes that back.")
+        print(
+            f"{counted(report.withdrawn, 'tag')} went with keywords that other programs removed; "
+            "'topicture undo' takes that back."
+        )
     if report.conflicts:
         print(f"{_conflicts_line(len(report.conflicts))}: topicture conflicts")
     if report.missing_sidecars:

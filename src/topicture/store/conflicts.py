@@ -8,6 +8,7 @@ Until then the decision stands in the catalog, and no sidecar is given the word 
 
 import os
 import time
+from collections.abc import Collection
 from typing import NamedTuple
 
 from topicture.store.database import Database
@@ -62,12 +63,17 @@ class Conflicts:
             (image, word, kind, os.fsencode(path), time.time()),
         )
 
-    def drop(self, image: int, word: int, kind: str, path: str) -> None:
-        """The file, or the one that the photo was moved to, says again what was decided."""
-        self._db.execute(
-            "DELETE FROM conflicts WHERE image = ?1 AND word = ?2 AND kind = ?3 AND resolved IS NULL AND (path = ?4 "
-            "OR NOT EXISTS (SELECT 1 FROM places WHERE path = conflicts.path AND image = ?1 AND gone IS NULL))",
-            (image, word, kind, os.fsencode(path)),
+    def drop(self, image: int, kind: str, path: str, words: Collection[str]) -> None:
+        """The file, or the one that the photo was moved to, says again what was decided about some words."""
+        rows = self._db.execute(
+            "SELECT words.id, words.word FROM conflicts JOIN words ON words.id = conflicts.word "
+            "WHERE image = ?1 AND kind = ?2 AND resolved IS NULL AND (path = ?3 OR NOT EXISTS "
+            "(SELECT 1 FROM places WHERE path = conflicts.path AND image = ?1 AND gone IS NULL))",
+            (image, kind, os.fsencode(path)),
+        ).fetchall()
+        self._db.execute_many(
+            "DELETE FROM conflicts WHERE image = ? AND word = ?",
+            [(image, number) for number, word in rows if word in words],
         )
 
     def settle(self, image: int, word: int, step: Step) -> bool:

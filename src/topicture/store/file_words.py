@@ -70,7 +70,8 @@ class FileWords:
         now = {word for word, _ in said}
         tags = {tag.word: tag for tag in self._decisions.tags_of(image)}
         new = now - before
-        returned = {word for word in new if word not in tags and self._was_withdrawn(image, word)}
+        returned = {word for word in new & self._ever_withdrawn(image) if self._was_withdrawn(image, word)}
+        returned -= tags.keys()
         unheard = new - ever - ours.keys() - returned
         gone = {word for word in before - now if ours.get(word) != "planned"}
         elsewhere = self._said_of(image, living_but=where)
@@ -104,10 +105,8 @@ class FileWords:
             for word in news.returned:
                 self._restore(image, ids[word], step)
             conflicts = self._decisions.conflicts
-            for number in ids.values():
-                conflicts.drop(image, number, "removed", path)
-            for word in news.gone:
-                conflicts.drop(image, self._decisions.word_id(word), "added", path)
+            conflicts.drop(image, "removed", path, ids)
+            conflicts.drop(image, "added", path, news.gone)
             for word in news.contradicted:
                 conflicts.note(image, ids[word], "added", path)
             for word in news.removed:
@@ -153,12 +152,17 @@ class FileWords:
             ).fetchall()
         )
 
+    def _ever_withdrawn(self, image: int) -> set[str]:
+        rows = self._db.execute(
+            "SELECT DISTINCT words.word FROM decisions JOIN words ON words.id = decisions.word "
+            "WHERE image = ? AND verdict = 'cleared' AND source = 'file'",
+            (image,),
+        )
+        return {word for (word,) in rows}
+
     def _was_withdrawn(self, image: int, word: str) -> bool:
         """Whether a tag is missing only because a file once lacked the word."""
-        number = self._decisions.find_word(word)
-        if number is None:
-            return False
-        standing, before = self._decisions.log.history(image, number)
+        standing, before = self._decisions.log.history(image, self._decisions.word_id(word))
         if standing is None or (standing.verdict, standing.source) != ("cleared", "file"):
             return False
         earlier = before[standing.batch]
