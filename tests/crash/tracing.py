@@ -25,7 +25,19 @@ def has_strace():
 
 def record(command, log: Path, **options):
     """Run a command to its end under strace; its calls. Raises CalledProcessError where it fails."""
-    flags = ["-f", "-y", "-xx", "-s", "100000000", "-e", f"trace={CALLS}", "-e", "signal=none", "-qq"]
+    flags = [
+        "-f",
+        "--seccomp-bpf",
+        "-y",
+        "-xx",
+        "-s",
+        "100000000",
+        "-e",
+        f"trace={CALLS}",
+        "-e",
+        "signal=none",
+        "-qq",
+    ]
     subprocess.run(["strace", *flags, "-o", str(log), *command], check=True, **options)
     return list(_calls(log.read_bytes()))
 

@@ -9,6 +9,7 @@ import errno
 import hashlib
 import io
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,7 @@ __all__ = ["FeatureCache", "user_cache_folder"]
 
 FORMAT = 1
 COMMIT_SECONDS = 1.0
+LITTLE_ROOM = 1 << 20  # bytes
 # A file touched this recently might change again without its time stamp moving: its hash is not remembered.
 SETTLED_SECONDS = 2.0
 
@@ -71,7 +73,7 @@ class FeatureCache:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
-            if "disk is full" in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
+            if _is_full(error, self.path.parent):
                 message = "the disk is full; make room and run it again, what was measured before is kept"
             else:
                 message = f"can't be used ({error}): remove it or choose another"
@@ -134,6 +136,15 @@ class FeatureCache:
         if time.monotonic() - self._committed > COMMIT_SECONDS:
             self._database.commit()
             self._committed = time.monotonic()
+
+
+def _is_full(error: Exception, folder: Path) -> bool:
+    """Whether it is for want of room; SQLite calls that an I/O error where its shared memory is concerned."""
+    if "disk is full" in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
+        return True
+    while not folder.exists():
+        folder = folder.parent
+    return "I/O error" in str(error) and shutil.disk_usage(folder).free < LITTLE_ROOM
 
 
 def _to_bytes(array: np.ndarray) -> bytes:
