@@ -73,9 +73,9 @@ class Annotator(BaseEstimator):
     def annotate(self, corpus: Corpus) -> np.ndarray:
         """p(word | image) for every image, (D, V), rows sum to 1. Captions of the corpus are not looked at."""
         self._check_usable(corpus)
-        return self._checked(self._annotate(corpus))
+        return self._finite(self._annotate(corpus))
 
-    def _checked(self, p: np.ndarray) -> np.ndarray:
+    def _finite(self, p: np.ndarray) -> np.ndarray:
         """An answer, unless it is none: a model file may hold numbers that overflow on the way."""
         if not np.isfinite(p).all():
             raise ModelFileError(
