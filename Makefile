@@ -6,7 +6,7 @@ INPUTS ?= 100000
 TARGETS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-all fuzz lint format types layers bench clean
+.PHONY: help install demo test test-slow test-all fuzz fuzz-guided lint format types layers bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ test-all: test test-slow  ## everything
 
 fuzz: .venv/installed  ## mutated files against every reader: INPUTS per target, of all TARGETS or those named
 	cd tests && ../$(BIN)/python -m fuzz --inputs $(INPUTS) --found ../fuzz-found $(TARGETS)
+
+fuzz-guided: .venv/installed  ## the same for one of TARGETS, guided by coverage; needs Atheris (pip install atheris)
+	cd tests && ../$(BIN)/python -m fuzz.with_atheris $(TARGETS) -runs=$(INPUTS)
 
 lint: .venv/installed types layers  ## style, types and layers
 	$(BIN)/ruff check .

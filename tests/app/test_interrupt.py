@@ -14,8 +14,14 @@ from photo_folder import hashes, make_library
 
 from topicture.app.service import Library
 
-# The moment is counted from here on: before it, Python itself is starting.
-PROGRAM = "from topicture.app.cli import main; import os; os.write(3, b'.'); main()"
+# The moment is counted from where the program takes charge: before that, Python itself is starting.
+PROGRAM = """
+import os
+from topicture.app import cli
+run = cli._run
+cli._run = lambda interrupts: os.write(3, b".") and run(interrupts)
+cli.main()
+"""
 SECONDS = 5.0  # 2 on a machine that has nothing else to do
 MARK = "TOPICTURE_TEST_RUN"
 COMMANDS = {
@@ -90,7 +96,7 @@ def check(arguments, after, root, **how):
 
 
 @pytest.mark.parametrize(
-    ("command", "after"), [("scan", 0.01), ("annotate", 0.1), ("learn", 0.5), ("learn", 3.0)]
+    ("command", "after"), [("scan", 0.0), ("annotate", 0.1), ("learn", 0.5), ("learn", 3.0)]
 )
 def test_an_interrupt_ends_a_command_at_once(root, command, after):
     assert check(COMMANDS[command][0], after, root) == 130
@@ -137,3 +143,17 @@ def test_where_interrupts_are_ignored_they_stay_ignored(root):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_import_that_an_interrupt_breaks_is_told_as_an_interrupt():
+    code = (
+        "import signal, os; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from topicture.app import commands, cli\n"
+        "def half():\n"
+        "    try: os.kill(os.getpid(), signal.SIGINT); [0] * 1000\n"
+        "    except BaseException: raise ImportError('half')\n"
+        "commands.run = half\n"
+        "cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, b"topicture: interrupted\n")

@@ -19,37 +19,44 @@ NOBODY_READS = 141  # what a shell reports of a program that SIGPIPE has ended
 
 def main() -> None:
     """Entry point: an error is answered by one line, never by a traceback, unless one asks for it (--debug)."""
-    _escape_what_cannot_be_printed()
-    with Interrupts() as interrupts:
-        try:
-            code = _run()
-        except BaseException as error:
-            # An interrupt may come out as another exception, such as an import that failed half-way.
-            code = INTERRUPTED if interrupts.seen else _answer(error)
-        if code == INTERRUPTED:
-            interrupts.tell()
+    interrupts, code = Interrupts(), INTERRUPTED
+    try:
+        with interrupts:
+            code = _run(interrupts)
+    except Interrupted:
+        pass
+    if interrupts.seen or code == INTERRUPTED:
+        code = INTERRUPTED
+        interrupts.tell()
     sys.exit(code)
 
 
-def _run() -> int:
-    from topicture.app.commands import run
-    from topicture.app.cores import use_all_cores
-    from topicture.app.own_process import own_this_process
+def _run(interrupts: Interrupts) -> int:
+    """The exit code of the command; only an interrupt comes out as an exception."""
+    try:
+        _escape_what_cannot_be_printed()
+        from topicture.app.commands import run
+        from topicture.app.cores import use_all_cores
+        from topicture.app.own_process import own_this_process
 
-    own_this_process()
-    use_all_cores()
-    code = run()
-    sys.stdout.flush()  # here a full disk or a closed pipe is still an ordinary error
-    return code
+        own_this_process()
+        use_all_cores()
+        code = run()
+        sys.stdout.flush()  # here a full disk or a closed pipe is still an ordinary error
+        return code
+    except Interrupted:
+        raise
+    except BaseException as error:
+        # An interrupt may come out as another exception, such as an import that failed half-way.
+        return INTERRUPTED if interrupts.seen else _answer(error)
 
 
 def _answer(error: BaseException) -> int:
     """Tell an error in one line; the exit code."""
-    if isinstance(error, KeyboardInterrupt | Interrupted):
+    if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
-    if isinstance(error, BrokenPipeError) or isinstance(
-        error.__context__, BrokenPipeError
-    ):  # rich: SystemExit(1)
+    by_rich = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
+    if isinstance(error, BrokenPipeError) or by_rich:
         _drop_output()
         return NOBODY_READS
     if isinstance(error, SystemExit):

@@ -142,7 +142,7 @@ class Annotator(ABC, BaseEstimator):
         """A fitted annotator from what a model file holds."""
         if header.get("version") != cls.version:
             raise ModelFileError(
-                f"{source}: holds version {header.get('version')} of {cls.name}, this Topicture has {cls.version}; "
+                f"{source}: holds version {header.get('version')!r} of {cls.name}, this Topicture has {cls.version}; "
                 "learn again"
             )
         try:
