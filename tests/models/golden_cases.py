@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 
 class Case(NamedTuple):
@@ -16,11 +17,15 @@ class Case(NamedTuple):
     tolerance: dict[str, list[float]]
 
 
-def parametrize_by_case(metafunc):
-    """One test a case of the folder that --golden-dir names."""
-    folder = Path(metafunc.config.getoption("--golden-dir"))
-    paths = sorted(folder.glob("*.json"))
-    metafunc.parametrize("path", paths, ids=[path.stem for path in paths])
+def parametrize_by_case(metafunc, more_are_slow=False):
+    """One test per case of the folder that --golden-dir names; if wanted, those after a model's first are slow."""
+    params, seen = [], set()
+    for path in sorted(Path(metafunc.config.getoption("--golden-dir")).glob("*.json")):
+        key = json.loads(path.read_text())["reference"]
+        marks = [pytest.mark.slow] if more_are_slow and key in seen else []
+        params.append(pytest.param(path, id=path.stem, marks=marks))
+        seen.add(key)
+    metafunc.parametrize("path", params)
 
 
 def read_case(path: Path) -> Case:
