@@ -43,8 +43,10 @@ def test_less_likeness_suffices_within_one_place(photos):
     assert len(np.unique(look_alikes(corpus_of(photos), elsewhere))) == 80
 
 
-def test_the_quick_way_finds_every_pair(rng, monkeypatch):
-    """Candidates are sought in a few dimensions, and in blocks; the answer is that of all cosines."""
+@pytest.mark.parametrize("few", [0.0, 1.0])
+def test_the_quick_way_finds_every_pair(few, rng, monkeypatch):
+    """Candidates are sought in a few dimensions or in all, and in blocks; the answer is that of all cosines."""
+    monkeypatch.setattr(module, "_FEW", few)
     near = np.repeat(rng.normal(size=(60, 300)), 4, axis=0)
     rows = near + rng.uniform(0.1, 0.7, (240, 1)) * rng.normal(size=(240, 300))
     unit = unit_rows(rows - rows.mean(axis=0))

@@ -105,7 +105,9 @@ def pruned(
     blend = fit_blend(members, backgrounds, p_w, captions)
     nats = nats_by_word(blend(members, p_w), captions)
     while len(kept) > 1:
-        least = int(np.argmin(blend.weights))
+        # Those without any weight go at once: nothing changes without them.
+        unused = np.flatnonzero(blend.weights <= 0)[: len(kept) - 1]
+        least = unused if len(unused) else np.argmin(blend.weights)
         fewer = np.delete(kept, least).tolist()
         parts = [members[m] for m in fewer]
         # From where it was: weights found from afresh are a little off, which must not count against the smaller blend.

@@ -25,8 +25,9 @@ _COSINE = 0.85
 _COSINE_IN_ONE_PLACE = 0.8
 # In fewer columns, images of one kind are as close to one another as copies are.
 _FEWEST_COLUMNS = 32
-# Candidates are found in so many dimensions: a projection brings no two images further apart.
+# Candidates are found in so many dimensions; where more than a few of the pairs are, in all.
 _DIMENSIONS = 64
+_FEW = 0.01
 _MARGIN = 1e-5  # of float32
 
 
@@ -59,12 +60,13 @@ def _links(rows: np.ndarray, place: np.ndarray | None) -> sparse.coo_array:
     near = rows
     if rows.shape[1] > 2 * _DIMENSIONS:
         near = rows @ even_axes(rows, _DIMENSIONS, np.random.default_rng(0)).astype(np.float32)
-    squares = np.einsum("nk,nk->n", near, near)
+    rest = np.sqrt(np.maximum(1 - np.einsum("nk,nk->n", near, near), 0))
     found = []
     for block in blocks(n, 8 * n):
-        # Unit rows with a cosine of c are sqrt(2 - 2c) apart.
-        apart = squares[block, None] + squares - 2 * near[block] @ near.T
-        i, j = np.nonzero(apart <= 2 - 2 * lowest + _MARGIN)
+        # A cosine is the product of the projections and, at most, that of the lengths of what they leave out.
+        i, j = np.nonzero(near[block] @ near.T + rest[block, None] * rest >= lowest - _MARGIN)
+        if len(i) > _FEW * n * len(near[block]):
+            i, j = np.nonzero(rows[block] @ rows.T >= lowest - _MARGIN)
         i += block.start
         i, j = i[i < j], j[i < j]
         for part in blocks(len(i), 8 * rows.shape[1]):
