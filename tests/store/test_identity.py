@@ -124,16 +124,16 @@ def test_identities_are_those_of_earlier_versions(write, name):
 
 
 HEAVY = {
-    "markers": b"\xff\xd8" + b"\xff\xd0" * 12_500_000,
-    "fill bytes": b"\xff\xd8" + b"\xff" * 25_000_000,
-    "segments": b"\xff\xd8" + (b"\xff\xdb\0\x28" + bytes(38)) * 500_000 + b"\xff\xda",
-    "chunks": b"\x89PNG\r\n\x1a\n" + (struct.pack(">I4sI", 0, b"IDAT", 0)) * 2_000_000,
+    "markers": lambda: b"\xff\xd8" + b"\xff\xd0" * 12_500_000,
+    "fill bytes": lambda: b"\xff\xd8" + b"\xff" * 25_000_000,
+    "segments": lambda: b"\xff\xd8" + (b"\xff\xdb\0\x28" + bytes(38)) * 500_000 + b"\xff\xda",
+    "chunks": lambda: b"\x89PNG\r\n\x1a\n" + (struct.pack(">I4sI", 0, b"IDAT", 0)) * 500_000,
 }
 
 
 @pytest.mark.parametrize("kind", HEAVY)
 def test_millions_of_segments_take_little_memory_and_time(write, kind):
-    path = write("file.jpg", HEAVY[kind])
+    path = write("file.jpg", HEAVY[kind]())
     start = time.process_time()
     tracemalloc.start()
     picture_id(path)

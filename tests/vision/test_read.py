@@ -3,6 +3,8 @@
 import io
 import os
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms, features
 
 from topicture.errors import ImageError
+from topicture.vision import read as read_module
 from topicture.vision.read import MAX_PIXELS, Picture, Unreadable, printable, read, shrink, try_read
 
 NEEDS_AVIF = pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF decoder")
@@ -320,3 +323,66 @@ def test_damage_gives_pixels_or_a_reason(kind, flips, cut):
     else:
         assert outcome.reason
         assert outcome.reason.isprintable()
+
+
+# --- Large pictures, strip by strip ---------------------------------------------------------------------------------
+
+
+def _picture_in(mode, size):
+    rng = np.random.default_rng(7)
+    if mode == "I;16":
+        return Image.fromarray(rng.integers(0, 65536, size[::-1], dtype=np.uint16))
+    image = Image.fromarray(rng.integers(0, 256, (size[1], size[0], 4), dtype=np.uint8), "RGBA")
+    return image if mode == "RGBA" else image.convert("RGB").convert(mode)
+
+
+@pytest.mark.parametrize("size", [(640, 480), (301, 1013), (1000, 77), (97, 98)])
+@pytest.mark.parametrize(
+    ("mode", "transparency"),
+    [
+        ("RGBA", None),
+        ("P", None),
+        ("P", 3),
+        ("1", None),
+        ("1", 0),
+        ("L", 9),
+        ("RGB", (1, 2, 3)),
+        ("LA", None),
+        ("I;16", None),
+    ],
+)
+def test_strips_give_the_pixels_of_the_whole(mode, transparency, size, monkeypatch):
+    stream = io.BytesIO()
+    extra = {} if transparency is None else {"transparency": transparency}
+    _picture_in(mode, size).save(stream, "PNG", **extra)
+    whole = read_module.read(stream.getvalue(), 96)
+    monkeypatch.setattr(read_module, "STRIPS_FROM", 0)
+    monkeypatch.setattr(read_module, "_STRIP_PIXELS", 30_000)
+    np.testing.assert_array_equal(read_module.read(stream.getvalue(), 96), whole)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell a process's peak this way")
+@pytest.mark.parametrize(("bits", "kind"), [(1, 0), (8, 3)])
+def test_a_small_file_takes_little_memory(tmp_path, bits, kind):
+    """64 million pixels with transparency in some kilobytes: 0.6 GB when converted whole."""
+    side = 8000
+    rows = zlib.compress((b"\0" + bytes(side * bits // 8)) * side, 9)
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", side, side, bits, kind, 0, 0, 0)),
+        (b"PLTE", bytes(6)) if kind == 3 else (b"gAMA", struct.pack(">I", 45455)),
+        (b"tRNS", b"\0\1"),
+        (b"IDAT", rows),
+        (b"IEND", b""),
+    ]
+    chunks = [struct.pack(">I", len(c)) + k + c + struct.pack(">I", zlib.crc32(k + c)) for k, c in parts]
+    path = tmp_path / "bomb.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+    assert path.stat().st_size < 100_000
+    code = (
+        "import resource, sys; from topicture.vision.read import read\n"
+        "assert read(sys.argv[1], 512).shape == (512, 512, 3)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert int(done.stdout) < 300  # MB

@@ -8,6 +8,7 @@ decoders that run programs (EPS) or that nobody's photos need (FITS, PSD, ...) a
 """
 
 import io
+import math
 import os
 import stat
 import warnings
@@ -46,8 +47,15 @@ MAX_PIXELS = 128_000_000
 MAX_BYTES = 1 << 30
 """Largest file."""
 
+STRIPS_FROM = 16_000_000
+"""Pixels from which on a picture that must be converted is reduced strip by strip."""
+
 READ_VERSION = 1  # raise it whenever the same file would give other pixels
 
+_STRIP_PIXELS = 4_000_000
+_GAP = 2.0  # a picture is reduced by means of blocks to so many times the size, then by interpolation
+_DEEP = ("I", "I;16", "I;16L", "I;16B", "I;16N")
+_CONVERTED = (*_DEEP, "P", "1", "YCbCr", "HSV")
 _WHITE = (255, 255, 255, 255)
 _ORIENTATION_TAG = 0x0112
 _UPRIGHT = {
@@ -178,7 +186,7 @@ def _decode(source: Source, max_side: int | None) -> tuple[np.ndarray, str]:
         upright = _orientation(image)
         if max_side is not None:
             image.draft(None, (max_side, max_side))  # a JPEG decodes at 1/2, 1/4 or 1/8, never below this
-        reduced = _reduce(_plain_mode(image), max_side)
+        reduced = _reduce(image, max_side)
         if upright is not None:
             reduced = reduced.transpose(upright)
         rgb = _flatten(_to_srgb(reduced, image.info.get("icc_profile")))
@@ -240,7 +248,7 @@ def _orientation(image: Image.Image) -> Image.Transpose | None:
 
 def _plain_mode(image: Image.Image) -> Image.Image:
     """Palettes, bitmaps and deep pixels in a mode that can be resized: 8 bits a channel, alpha kept."""
-    if image.mode in ("I", "I;16", "I;16L", "I;16B", "I;16N"):
+    if image.mode in _DEEP:
         return Image.fromarray(_to_eight_bits(np.asarray(image)))
     if image.mode == "F":
         raise _Refused("floating-point pixels have no agreed range")
@@ -261,12 +269,39 @@ def _to_eight_bits(deep: np.ndarray) -> np.ndarray:
 
 
 def _reduce(image: Image.Image, max_side: int | None) -> Image.Image:
+    """The picture in a plain mode, no side longer than `max_side`."""
     if max_side is None or max(image.size) <= max_side:
-        image.load()
-        return image
+        plain = _plain_mode(image)
+        plain.load()
+        return plain
     factor = max_side / max(image.size)
     size = max(1, round(image.width * factor)), max(1, round(image.height * factor))
-    return image.resize(size, Image.Resampling.BICUBIC, reducing_gap=2.0)
+    small = image.width * image.height <= STRIPS_FROM
+    if small or (image.mode not in _CONVERTED and not image.has_transparency_data):
+        return _plain_mode(image).resize(size, Image.Resampling.BICUBIC, reducing_gap=_GAP)
+    return _reduce_in_strips(image, size)
+
+
+def _reduce_in_strips(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """What `resize` gives on the whole picture, converted strip by strip.
+
+    Converted whole, a large picture would take four to twelve bytes a pixel more: a gigabyte for a file of 100 kB. As
+    Pillow does it: colours weighted by their opacity, to the mean of whole blocks first, then by interpolation.
+    """
+    width, height = image.size
+    block = int(width / size[0] / _GAP) or 1, int(height / size[1] / _GAP) or 1
+    rows = block[1] * max(1, _STRIP_PIXELS // (width * block[1]))
+    blocks: Image.Image | None = None
+    for top in range(0, height, rows):
+        strip = _plain_mode(image.crop((0, top, width, min(top + rows, height))))
+        weighted = strip.convert("RGBa") if strip.mode == "RGBA" else strip
+        if blocks is None:
+            blocks = Image.new(weighted.mode, (math.ceil(width / block[0]), math.ceil(height / block[1])))
+        blocks.paste(weighted.reduce(block), (0, top // block[1]))
+    assert blocks is not None
+    box = (0, 0, width / block[0], height / block[1])
+    reduced = blocks.resize(size, Image.Resampling.BICUBIC, box)
+    return reduced.convert("RGBA") if reduced.mode == "RGBa" else reduced
 
 
 def _to_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
