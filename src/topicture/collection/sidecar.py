@@ -4,6 +4,7 @@ The photo itself is never opened for writing. A sidecar that can't be understood
 """
 
 import os
+import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,19 +13,20 @@ from pathlib import Path
 
 from PIL import Image
 
-from topicture.atomic import write_atomically
 from topicture.collection.keywords import embedded_words, read_sidecar, sidecar_path
 from topicture.collection.sidecar_merge import merge
 from topicture.collection.sidecar_values import ObjectRegion, SidecarError, Tag
 from topicture.collection.words import clean_word, printable
-from topicture.collection.xmp import BadXmp, parse_xmp
+from topicture.collection.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.collection.xmp_edit import new_document, serialise
 from topicture.errors import DataNotFound
+from topicture.exchange_files import replace_unchanged
 
 __all__ = ["ObjectRegion", "SidecarError", "SidecarReport", "Tag", "sidecar_path", "write_sidecar"]
 
 _ORIENTATION_TAG = 0x0112  # EXIF
-_TRIES = 5  # how often a sidecar may be changed under our hands before we give up
+_TRIES = 8  # how often a sidecar may be changed under our hands before we give up
+_PAUSE = 0.005  # seconds, longer every time
 
 
 @dataclass(frozen=True)
@@ -86,24 +88,32 @@ def write_sidecar(
     unwanted, places = tuple(dict.fromkeys(map(clean_word, remove))), _on_stored_pixels(photo, tuple(regions))
     if both := tags.keys() & unwanted:
         raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
-    path = sidecar_path(photo)
     embedded = embedded_words(photo) if tags else {}
     for word in unwanted:
         embedded.pop(word, None)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    try:
-        for _ in range(_TRIES):
+    for turn in range(_TRIES):
+        time.sleep(turn * _PAUSE)
+        path = sidecar_path(photo)
+        try:
             before = _content(path)
             tree = new_document() if before is None else parse_xmp(before)
-            changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
-            if changes.touched and not dry_run:
-                if _content(path) != before:
-                    continue
-                write_atomically(path, serialise(tree, before))
-            return SidecarReport(path, changes.touched, tuple(changes.added), tuple(changes.removed))
-    except BadXmp as reason:
-        raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
-    raise SidecarError(f"{printable(path.name)}: another program keeps changing it; try again later")
+        except BadXmp as reason:
+            raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
+        changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
+        if changes.touched and not dry_run:
+            content = serialise(tree, before)
+            if len(content) > MAX_XMP:
+                raise SidecarError(
+                    f"{printable(path.name)}: with our words its {len(content)} bytes would be over the limit of "
+                    f"{MAX_XMP}; left as it is"
+                )
+            if not replace_unchanged(path, before, content):
+                continue
+        return SidecarReport(path, changes.touched, tuple(changes.added), tuple(changes.removed))
+    raise SidecarError(
+        f"{printable(sidecar_path(photo).name)}: another program keeps changing it; try again later"
+    )
 
 
 def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[ObjectRegion, ...]:
