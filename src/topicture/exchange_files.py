@@ -90,7 +90,9 @@ def _keep_or_give_back(temporary: Path, path: Path, expected: bytes, content: by
 
 def _give_back(temporary: Path, path: Path, content: bytes) -> None:
     if rename(temporary, path, _EXCHANGE) and not holds(temporary, content):
-        rename(temporary, path, _EXCHANGE)  # another program has already replaced ours: its file is the newest
+        rename(
+            temporary, path, _EXCHANGE
+        )  # another program has already replaced ours: its file is the newest
 
 
 def holds(path: Path, content: bytes) -> bool:
@@ -122,7 +124,9 @@ def _has_writers(descriptor: int) -> bool:
     if fcntl is None or not hasattr(fcntl, "F_SETLEASE"):
         return False
     try:
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # a signal that is ignored, unlike the default one
+        fcntl.fcntl(
+            descriptor, fcntl.F_SETSIG, signal.SIGURG
+        )  # a signal that is ignored, unlike the default one
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:

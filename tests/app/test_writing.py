@@ -15,6 +15,7 @@ from privileges import give_away, without_privileges
 from topicture.app import writing
 from topicture.app.service import Library
 from topicture.collection.keywords import photo_keywords
+from topicture.store import Catalog
 
 exiftool = pytest.mark.skipif(shutil.which("exiftool") is None, reason="exiftool is not installed")
 
@@ -194,6 +195,43 @@ def test_a_malformed_sidecar_is_left_alone_and_told(library, root):
     assert len(report.pending) == 1
     assert (root / "photo-002.jpg.xmp").read_bytes() == b"<x:xmpmeta"
     assert library.status().pending_writes == 1
+
+
+def outside(library):
+    """A catalog that somebody has tampered with: a place beside the collection."""
+    put(library.folder.parent.parent / "private.jpg", jpeg(7))
+    with Catalog.open(library.folder, write=True) as catalog:
+        catalog.database.execute(
+            "UPDATE places SET path = '../private.jpg' WHERE path = CAST('photo-002.jpg' AS BLOB)"
+        )
+
+
+def linked(library):
+    """A folder of the collection that was replaced by a link to another one."""
+    root = library.folder.parent
+    (root / "trip").rename(root.parent / "elsewhere")
+    (root / "trip").symlink_to(root.parent / "elsewhere")
+
+
+@pytest.mark.parametrize(("change", "photo"), [(outside, "photo-002.jpg"), (linked, "trip/photo-003.jpg")])
+def test_nothing_is_written_outside_the_collection(library, root, change, photo):
+    library.decide(root / photo, ["tiger"], "present")
+    change(library)
+    before = hashes(root.parent)
+    report = library.write()
+    (line,) = report.pending
+    assert "leads out of the collection" in line
+    assert hashes(root.parent) == before
+    assert library.write(dry_run=True).pending == report.pending
+
+
+def test_a_sidecar_that_is_a_link_is_refused_and_told(library, root):
+    put(root.parent / "elsewhere.xmp", xmp(["theirs"]))
+    (root / "photo-002.jpg.xmp").symlink_to(root.parent / "elsewhere.xmp")
+    library.decide(root / "photo-002.jpg", ["tiger"], "present")
+    assert "symbolic link" in library.write().pending[0]
+    assert (root / "photo-002.jpg.xmp").is_symlink()
+    assert (root.parent / "elsewhere.xmp").read_bytes() == xmp(["theirs"])
 
 
 # --- As another user: folders that can't be written ----------------------------------------------------------------

@@ -24,7 +24,7 @@ from topicture.models.files import read_model, write_model
 from topicture.models.registry import load_annotator
 from topicture.vision.features import Features
 
-__all__ = ["Learned", "load_learned", "save_learned"]
+__all__ = ["Learned", "load_learned", "load_region_annotator", "save_learned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,8 @@ def save_learned(folder: Path, learned: Learned) -> None:
         (new / "report.json").write_text(json.dumps(learned.report, indent=1), encoding="utf-8")
 
 
-def load_learned(folder: Path) -> Learned:
-    """Read what `save_learned` wrote.
+def load_learned(folder: Path, *, regions: bool = True) -> Learned:
+    """Read what `save_learned` wrote; without the annotator for regions where it is not wanted.
 
     Raises
     ------
@@ -66,7 +66,6 @@ def load_learned(folder: Path) -> Learned:
         A file is missing, damaged, foreign, or the parts do not fit each other.
     """
     annotator = load_annotator(folder / "model.safetensors")
-    regions = folder / "regions.safetensors"
     header, arrays = read_model(folder / "features.safetensors")
     _, calibration = read_model(folder / "presence.safetensors")
     try:
@@ -79,9 +78,15 @@ def load_learned(folder: Path) -> Learned:
         raise ModelFileError(f"{folder}: calibration and model have different vocabularies; learn again")
     return Learned(
         annotator,
-        load_annotator(regions) if regions.exists() else None,
+        load_region_annotator(folder) if regions else None,
         features,
         Presence(*(np.asarray(array, np.float64) for array in presence)),
         pairs,
         load_report(folder),
     )
+
+
+def load_region_annotator(folder: Path) -> Annotator | None:
+    """The annotator for regions, where there is one of its own; raises ModelFileError."""
+    path = folder / "regions.safetensors"
+    return load_annotator(path) if path.exists() else None

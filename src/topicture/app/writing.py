@@ -1,17 +1,16 @@
 """Write: accepted tags into sidecars. What can't be written stays pending, with the reason."""
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from topicture.app.labelling import boxes_of, label_photo, region_model
-from topicture.app.model_folder import Learned
 from topicture.app.progress import Report, silent
 from topicture.app.sidecar_stamps import stamp_of_file
 from topicture.collection.sidecar import ObjectRegion, Tag, write_sidecar
 from topicture.collection.words import printable
-from topicture.errors import NotFitted, TopictureError
+from topicture.errors import TopictureError
 from topicture.store import Catalog
 from topicture.store.writes import Due
 
@@ -19,6 +18,7 @@ __all__ = ["PlannedWrite", "WriteReport", "write"]
 
 BATCH = 50
 MOST_AREA = 0.95  # a rectangle around nearly the whole photo says nothing
+NOT_LOOKED_AT = "not looked at yet; 'topicture annotate' finds where the words are, the next write adds it"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,11 @@ class PlannedWrite:
 
 @dataclass(frozen=True)
 class WriteReport:
-    """What was written, or with `dry_run` would be; `pending` are lines: a file, and why it could not be written."""
+    """What was written, or with `dry_run` would be.
+
+    `pending` are lines: a file, and why it could not be written; `without_regions` too: how many photos got their
+    words without the place of any, and why.
+    """
 
     files: int
     written: int
@@ -41,6 +45,7 @@ class WriteReport:
     pending: tuple[str, ...]
     changes: tuple[PlannedWrite, ...]
     dry_run: bool
+    without_regions: tuple[str, ...] = ()
 
 
 def write(
@@ -48,10 +53,11 @@ def write(
 ) -> WriteReport:
     """Bring the sidecars of all photos in line with what was decided. Photos themselves are never touched.
 
+    Regions are those that `annotate` found; words are written with them or without.
     Killed at any moment, it leaves whole files, and the next run finishes the work.
     """
     due = catalog.writes.due()
-    learned = _region_model(catalog) if regions and due else None
+    lacking = _Lacking(catalog)
     remaining = iter(due)
     pending: list[str] = []
     changes: list[PlannedWrite] = []
@@ -65,7 +71,7 @@ def write(
                 remove_leftovers(folder)
         for item in batch:
             try:
-                change, is_changed = _write_one(catalog, item, learned, dry_run)
+                change, is_changed = _write_one(catalog, item, regions, dry_run)
             except (OSError, TopictureError) as error:
                 reason = _reason(error)
                 pending.append(f"{printable(item.path)}: {reason}")
@@ -75,9 +81,13 @@ def write(
                 unchanged += not is_changed
                 if is_changed:
                     changes.append(change)
+                if regions:
+                    lacking.note(item)
             done += 1
             report("Writing sidecars", done, len(due))
-    return WriteReport(len(due), len(changes), unchanged, tuple(pending), tuple(changes), dry_run)
+    return WriteReport(
+        len(due), len(changes), unchanged, tuple(pending), tuple(changes), dry_run, lacking.lines()
+    )
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -89,22 +99,12 @@ def remove_leftovers(folder: Path) -> None:
             return
 
 
-def _region_model(catalog: Catalog) -> Learned | None:
-    try:
-        return region_model(catalog)
-    except NotFitted:
-        return None
-
-
-def _write_one(
-    catalog: Catalog, due: Due, learned: Learned | None, dry_run: bool
-) -> tuple[PlannedWrite, bool]:
-    photo = catalog.root / due.path
+def _write_one(catalog: Catalog, due: Due, regions: bool, dry_run: bool) -> tuple[PlannedWrite, bool]:
     outcome = write_sidecar(
-        photo,
+        _photo(catalog, due.path),
         add=[Tag(word.word, by_machine=word.by_machine, probability=word.probability) for word in due.add],
         remove=due.remove,
-        regions=_regions(catalog, learned, photo, due),
+        regions=_regions(catalog, due) if regions else (),
         dry_run=dry_run,
     )
     if not dry_run:
@@ -113,22 +113,38 @@ def _write_one(
     return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
 
 
-def _regions(catalog: Catalog, learned: Learned | None, photo: Path, due: Due) -> list[ObjectRegion]:
-    if learned is None or not due.add:
-        return []
-    words = [word.word for word in due.add if word.word in learned.vocabulary]
-    if not words:
-        return []
-    boxes = boxes_of(label_photo(catalog, learned, photo, _likely_words(catalog, due.image)))
+def _regions(catalog: Catalog, due: Due) -> list[ObjectRegion]:
+    """Where the words are, as `annotate` found it."""
+    words = {word.word for word in due.add}
+    boxes = catalog.regions.of(due.image) if words else []
     return [ObjectRegion(*box) for box in boxes if box.word in words and box.w * box.h <= MOST_AREA]
 
 
-def _likely_words(catalog: Catalog, image: int) -> list[str]:
-    """All that the photo probably shows competes for its regions, or the one accepted word would get them all."""
-    tags = {tag.word for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"}
-    models = catalog.suggestions.models()
-    suggested = catalog.suggestions.open(models[0].id, image=image) if models else []
-    return sorted(tags | {suggestion.word for suggestion in suggested})
+def _photo(catalog: Catalog, path: str) -> Path:
+    """The photo at a place; raises TopictureError for a place that leads out of the collection."""
+    root, photo = catalog.root, catalog.root / path
+    if not photo.resolve().is_relative_to(root.resolve()):
+        raise TopictureError("its place leads out of the collection; nothing is written there")
+    return photo
+
+
+class _Lacking:
+    """Why photos are written without regions, each reason once."""
+
+    def __init__(self, catalog: Catalog):
+        self._catalog = catalog
+        self._known = any(model.facts.get("labels_regions") for model in catalog.suggestions.models())
+        self._trouble = catalog.get("regions_trouble") or NOT_LOOKED_AT
+        self._reasons: Counter[str] = Counter()
+
+    def note(self, due: Due) -> None:
+        if self._known and due.add and not self._catalog.regions.of(due.image):
+            self._reasons[self._catalog.places.reason(due.image) or self._trouble] += 1
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(
+            f"{n} photo{'s' if n > 1 else ''}: {reason}" for reason, n in self._reasons.most_common()
+        )
 
 
 def _reason(error: OSError | TopictureError) -> str:

@@ -101,14 +101,14 @@ def write_sidecar(
         except BadXmp as reason:
             raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
         changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
-        if changes.touched and not dry_run:
+        if changes.touched:
             content = serialise(tree, before)
             if len(content) > MAX_XMP:
                 raise SidecarError(
                     f"{printable(path.name)}: with our words its {len(content)} bytes would be over the limit of "
                     f"{MAX_XMP}; left as it is"
                 )
-            if not replace_unchanged(path, before, content):
+            if not dry_run and not replace_unchanged(path, before, content):
                 continue
         return SidecarReport(path, changes.touched, tuple(changes.added), tuple(changes.removed))
     raise SidecarError(
@@ -124,7 +124,8 @@ def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[O
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's, of odd metadata
             with Image.open(photo) as image:
-                orientation = image.getexif().get(_ORIENTATION_TAG, 1)
+                # Of the header alone: a PNG's own `getexif` would decode the picture.
+                orientation = Image.Image.getexif(image).get(_ORIENTATION_TAG, 1)
     except Exception:
         orientation = (
             1  # damaged metadata, of which a decoder may raise nearly anything: then nobody turns the picture

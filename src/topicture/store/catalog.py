@@ -18,6 +18,7 @@ from topicture.store.decisions import Decisions
 from topicture.store.file_words import FileWords
 from topicture.store.lock import WriterLock
 from topicture.store.places import Places
+from topicture.store.regions import Regions
 from topicture.store.shards import FeatureShards
 from topicture.store.suggestions import LearnedModel, Suggestions
 from topicture.store.writes import Writes
@@ -34,7 +35,7 @@ class Catalog:
     ----------
     folder : where it lies
     root : the folder of photos
-    places, decisions, file_words, suggestions, writes : its parts
+    places, decisions, file_words, suggestions, regions, writes : its parts
     """
 
     def __init__(self, folder: Path, database: Database, lock: WriterLock | None):
@@ -45,6 +46,7 @@ class Catalog:
         self.decisions = Decisions(database)
         self.file_words = FileWords(database, self.decisions)
         self.suggestions = Suggestions(database)
+        self.regions = Regions(database)
         self.writes = Writes(database)
 
     # --- Opening -------------------------------------------------------------------------------------------

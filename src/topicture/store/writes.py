@@ -49,9 +49,11 @@ LEFT JOIN file_words ON file_words.path = places.path AND file_words.word = tags
 WHERE places.gone IS NULL AND tags.verdict = 'present' AND tags.source IN ({_OURS})
 AND (written.path IS NOT NULL OR file_words.path IS NULL)
 """
-_NOT_DONE = (
-    "(written.path IS NULL OR written.state = 'planned' OR written.by_machine != (tags.source = 'bulk'))"
-)
+# A word whose place in the photo was found only after it was written is written again.
+_NOT_DONE = """(
+written.path IS NULL OR written.state = 'planned' OR written.by_machine != (tags.source = 'bulk')
+OR EXISTS (SELECT 1 FROM regions WHERE regions.image = tags.image AND regions.word = tags.word AND NOT settled)
+)"""
 _UNWANTED = """
 FROM written JOIN places USING (path) JOIN words ON words.id = written.word
 LEFT JOIN tags ON tags.image = places.image AND tags.word = written.word AND tags.verdict = 'present'
@@ -115,6 +117,11 @@ class Writes:
                 self._db.execute(
                     "INSERT OR IGNORE INTO file_words SELECT ?, id FROM words WHERE word = ?",
                     (where, word.word),
+                )
+                self._db.execute(
+                    "UPDATE regions SET settled = 1 WHERE image = ? AND NOT settled "
+                    "AND word = (SELECT id FROM words WHERE word = ?)",
+                    (due.image, word.word),
                 )
             for text in due.remove:
                 for table in ("written", "file_words"):
