@@ -88,10 +88,10 @@ def test_a_damaged_region_model_holds_no_word_back(library, damaged_model):
 
 
 def test_words_of_a_photo_that_cant_be_read_are_written(library):
-    library.decide(UNREADABLE, ["wedding"], "present")
+    library.decide(UNREADABLE, ["rose"], "present")
     report = library.write()
     assert (report.written, report.pending) == (1, ())
-    assert photo_keywords(library.folder.parent / UNREADABLE).words == ("wedding",)
+    assert photo_keywords(library.folder.parent / UNREADABLE).words == ("rose",)
     (line,) = report.without_regions
     assert line.startswith("1 photo: ")
     assert "regions" not in line  # the photo's own trouble

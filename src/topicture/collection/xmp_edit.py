@@ -36,6 +36,7 @@ PREFIXES = {
     "topicture": TOPICTURE,
 }
 _URIS = {prefix: namespace[1:-1] for prefix, namespace in PREFIXES.items()}
+_PREFIX_OF = {uri: prefix for prefix, uri in _URIS.items()}
 _BOM = "\ufeff".encode()
 _EMPTY = (
     f'<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Topicture"><rdf:RDF xmlns:rdf="{RDF[1:-1]}">'
@@ -69,9 +70,11 @@ def serialise(tree: etree._ElementTree, original: bytes | None) -> bytes:
 def structure(parent: etree._Element, fields: Iterable[tuple[str, str | None]]) -> None:
     """Make an element a structure of text fields; fields without a value are left out."""
     parent.set(RDF + "parseType", "Resource")
+    declared = parent.nsmap.values()
     for name, value in fields:
         if value is not None:
-            child(parent, name).text = value
+            plain = name[1 : name.index("}")] in declared
+            (etree.SubElement(parent, name) if plain else child(parent, name)).text = value
 
 
 def lang_alt(parent: etree._Element, name: str, text: str) -> None:
@@ -83,7 +86,7 @@ def lang_alt(parent: etree._Element, name: str, text: str) -> None:
 
 def child(parent: etree._Element, name: str, *prefixes: str) -> etree._Element:
     """A new child, with its namespace (and those of further prefixes) declared under the usual prefix if need be."""
-    own = next(prefix for prefix, namespace in PREFIXES.items() if name.startswith(namespace))
+    own = _PREFIX_OF[name[1 : name.index("}")]]
     known = parent.nsmap.values()
     missing = {prefix: _URIS[prefix] for prefix in (own, *prefixes) if _URIS[prefix] not in known}
     return etree.SubElement(parent, name, nsmap=missing or None)

@@ -59,8 +59,8 @@ class XmpLists:
             if container is None:
                 container = self._make_list(name)
             self._container[name] = container
-        self._to_lay_out[container.getparent()] = None
-        return child(container, RDF + "li")
+            self._to_lay_out[container.getparent()] = None
+        return etree.SubElement(container, RDF + "li")  # of the namespace that the container is of
 
     def remove(self, name: str, text: str) -> None:
         """Remove a text from a property wherever it stands, in whichever form."""
