@@ -21,7 +21,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["replace_unchanged"]
+__all__ = ["holds", "replace_unchanged"]
 
 REST_SECONDS = 1.0  # how long a program that has the old file open for writing is waited for
 _PAUSE = 0.005

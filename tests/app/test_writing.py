@@ -188,6 +188,26 @@ def test_a_write_that_fails_stays_pending_with_its_reason(library, root, monkeyp
     assert library.status().troubles == ()
 
 
+def test_a_keyword_that_another_program_adds_right_after_us_is_found_by_the_next_scan(
+    library, root, monkeypatch
+):
+    real = writing.write_sidecar
+
+    def write_and_be_followed(photo, **arguments):
+        outcome = real(photo, **arguments)
+        content = outcome.path.read_bytes()
+        outcome.path.write_bytes(
+            content.replace(b"<rdf:li>tiger</rdf:li>", b"<rdf:li>tiger</rdf:li><rdf:li>theirs</rdf:li>", 1)
+        )
+        return outcome
+
+    monkeypatch.setattr(writing, "write_sidecar", write_and_be_followed)
+    library.decide(root / "photo-002.jpg", ["tiger"], "present")
+    library.write()
+    library.scan()
+    assert {tag.word for tag in library.tags(root / "photo-002.jpg")} == {"tiger", "theirs"}
+
+
 def test_a_malformed_sidecar_is_left_alone_and_told(library, root):
     put(root / "photo-002.jpg.xmp", b"<x:xmpmeta")
     library.decide(root / "photo-002.jpg", ["tiger"], "present")

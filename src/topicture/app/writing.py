@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from topicture.app.progress import Report, silent
-from topicture.app.sidecar_stamps import stamp_of_file
+from topicture.app.sidecar_stamps import sidecar_stamp
 from topicture.collection.sidecar import ObjectRegion, Tag, write_sidecar
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
@@ -108,7 +108,9 @@ def _write_one(catalog: Catalog, due: Due, regions: bool, dry_run: bool) -> tupl
         dry_run=dry_run,
     )
     if not dry_run:
-        catalog.writes.finish(due, stamp_of_file(outcome.path))
+        # Another program's change since then is left for a scan to find.
+        left = outcome.sidecars
+        catalog.writes.finish(due, None if left is None else sidecar_stamp(left))
     sidecar = os.path.relpath(outcome.path, catalog.root)
     return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
 

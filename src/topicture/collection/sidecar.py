@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from topicture.collection.words import clean_word, printable
 from topicture.collection.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.collection.xmp_edit import new_document, serialise
 from topicture.errors import DataNotFound
-from topicture.exchange_files import replace_unchanged
+from topicture.exchange_files import holds, replace_unchanged
 
 __all__ = ["ObjectRegion", "SidecarError", "SidecarReport", "Tag", "sidecar_path", "write_sidecar"]
 
@@ -34,13 +34,15 @@ class SidecarReport:
     """What writing a sidecar did, or would do.
 
     `added` are words that the sidecar did not have; `removed` words of ours that it no longer has. `changed` is also
-    True where only a region, a probability or who chose a word changed.
+    True where only a region, a probability or who chose a word changed. `sidecars` are (name, size, mtime_ns) of the
+    sidecar as it was left, as a walk finds it (`FoundPhoto.sidecars`); None where another program has changed it since.
     """
 
     path: Path
     changed: bool
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    sidecars: tuple[tuple[str, int, int], ...] | None = field(default=None, compare=False)
 
 
 def write_sidecar(
@@ -101,6 +103,7 @@ def write_sidecar(
         except BadXmp as reason:
             raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
         changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
+        content = before
         if changes.touched:
             content = serialise(tree, before)
             if len(content) > MAX_XMP:
@@ -110,7 +113,9 @@ def write_sidecar(
                 )
             if not dry_run and not replace_unchanged(path, before, content):
                 continue
-        return SidecarReport(path, changes.touched, tuple(changes.added), tuple(changes.removed))
+        return SidecarReport(
+            path, changes.touched, tuple(changes.added), tuple(changes.removed), _left(path, content)
+        )
     raise SidecarError(
         f"{printable(sidecar_path(photo).name)}: another program keeps changing it; try again later"
     )
@@ -131,6 +136,16 @@ def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[O
             1  # damaged metadata, of which a decoder may raise nearly anything: then nobody turns the picture
         )
     return tuple(region.as_stored(orientation) for region in regions)
+
+
+def _left(path: Path, content: bytes | None) -> tuple[tuple[str, int, int], ...] | None:
+    """The sidecar if it has that content; looked at first, so that a later change shows."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return () if content is None else None
+    known = content is not None and holds(path, content)
+    return ((path.name, status.st_size, status.st_mtime_ns),) if known else None
 
 
 def _content(path: Path) -> bytes | None:
