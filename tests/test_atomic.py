@@ -14,6 +14,7 @@ from topicture.atomic import (
     make_folder,
     new_folder,
     remove_leftovers,
+    renaming,
     write_atomically,
 )
 
@@ -180,7 +181,7 @@ def test_a_folder_is_exchanged_in_one_step(tmp_path, monkeypatch):
     with new_folder(folder) as new:
         (new / "new").touch()
     assert os.listdir(folder) == ["new"]
-    if folders._exchange_function() is not None:
+    if renaming._system_call() is not None:
         assert seen == []
 
 

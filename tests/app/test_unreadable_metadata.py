@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from decided_photos import decided, later, sidecars, state
-from photo_folder import hashes, jpeg, make_library, put, xmp
+from photo_folder import copy_library, hashes, jpeg, make_library, put, xmp
 
 from topicture.app import scanning
 from topicture.collection.xmp import MAX_XMP
@@ -258,7 +258,7 @@ def large(tmp_path_factory):
 
 @pytest.fixture
 def large_copy(large, tmp_path):
-    shutil.copytree(large.folder.parent, tmp_path / "photos")
+    copy_library(large.folder.parent, tmp_path / "photos")
     return type(large)(tmp_path / "photos" / ".topicture")
 
 

@@ -188,6 +188,26 @@ def test_a_write_that_fails_stays_pending_with_its_reason(library, root, monkeyp
     assert library.status().troubles == ()
 
 
+def test_a_keyword_that_another_program_adds_right_after_us_is_found_by_the_next_scan(
+    library, root, monkeypatch
+):
+    real = writing.write_sidecar
+
+    def write_and_be_followed(photo, **arguments):
+        outcome = real(photo, **arguments)
+        content = outcome.path.read_bytes()
+        outcome.path.write_bytes(
+            content.replace(b"<rdf:li>tiger</rdf:li>", b"<rdf:li>tiger</rdf:li><rdf:li>theirs</rdf:li>", 1)
+        )
+        return outcome
+
+    monkeypatch.setattr(writing, "write_sidecar", write_and_be_followed)
+    library.decide(root / "photo-002.jpg", ["tiger"], "present")
+    library.write()
+    library.scan()
+    assert {tag.word for tag in library.tags(root / "photo-002.jpg")} == {"tiger", "theirs"}
+
+
 def test_a_malformed_sidecar_is_left_alone_and_told(library, root):
     put(root / "photo-002.jpg.xmp", b"<x:xmpmeta")
     library.decide(root / "photo-002.jpg", ["tiger"], "present")
@@ -195,6 +215,27 @@ def test_a_malformed_sidecar_is_left_alone_and_told(library, root):
     assert len(report.pending) == 1
     assert (root / "photo-002.jpg.xmp").read_bytes() == b"<x:xmpmeta"
     assert library.status().pending_writes == 1
+
+
+def test_nothing_is_written_into_a_folder_that_became_a_link(library, root):
+    library.decide(root / "trip/photo-003.jpg", ["tiger"], "present")
+    (root / "trip").rename(root.parent / "elsewhere")
+    (root / "trip").symlink_to(root.parent / "elsewhere")
+    before = hashes(root.parent)
+    report = library.write()
+    (line,) = report.pending
+    assert "outside the collection" in line or "out of the collection" in line
+    assert hashes(root.parent) == before
+    assert library.write(dry_run=True).pending == report.pending
+
+
+def test_a_sidecar_that_is_a_link_is_refused_and_told(library, root):
+    put(root.parent / "elsewhere.xmp", xmp(["theirs"]))
+    (root / "photo-002.jpg.xmp").symlink_to(root.parent / "elsewhere.xmp")
+    library.decide(root / "photo-002.jpg", ["tiger"], "present")
+    assert "symbolic link" in library.write().pending[0]
+    assert (root / "photo-002.jpg.xmp").is_symlink()
+    assert (root.parent / "elsewhere.xmp").read_bytes() == xmp(["theirs"])
 
 
 # --- As another user: folders that can't be written ----------------------------------------------------------------

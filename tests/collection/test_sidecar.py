@@ -488,6 +488,25 @@ def test_a_change_by_another_program_is_merged(picture, beside, monkeypatch, sta
     assert photo_keywords(picture).words == ("theirs", "newer", "ours")
 
 
+@pytest.mark.parametrize("start", [None, subject("theirs")], ids=["new", "there"])
+def test_a_change_while_ours_is_being_written_is_merged(picture, beside, monkeypatch, start):
+    """It comes after the last look at the sidecar that we can take before the new one is on the disk."""
+    if start:
+        beside.write_bytes(start)
+    fsync = os.fsync
+    changed = []
+
+    def slow_fsync(descriptor):
+        fsync(descriptor)
+        if not changed:
+            changed.append(True)
+            beside.write_bytes(subject("theirs", "newer"))
+
+    monkeypatch.setattr(os, "fsync", slow_fsync)
+    assert write_sidecar(picture, add=[Tag("ours")]).added == ("ours",)
+    assert photo_keywords(picture).words == ("theirs", "newer", "ours")
+
+
 def test_a_sidecar_that_never_rests_is_given_up(picture, beside, monkeypatch):
     merge = module.merge
     turn = []

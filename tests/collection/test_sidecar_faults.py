@@ -13,20 +13,23 @@ from photo_files import photo, subject
 from topicture.collection.keywords import photo_keywords
 from topicture.collection.sidecar import Tag, write_sidecar
 
+EXCHANGE = "topicture.atomic.exchange"
 OLD, NEW = {"theirs"}, {"theirs", "ours"}
 
-# Kills itself in the middle of the n-th call of a function of `os`, before or after it took effect.
+# Kills itself at the first call of a function, before or after it took effect.
 KILLED_AT = textwrap.dedent(
     """
     import os, signal, sys
+    from importlib import import_module
     from topicture.collection.sidecar import Tag, write_sidecar
-    photo, name, when = sys.argv[1:]
-    real = getattr(os, name)
+    photo, place, name, when = sys.argv[1:]
+    module = import_module(place)
+    real = getattr(module, name)
     def killed(*arguments, **options):
         result = real(*arguments, **options) if when == "after" else None
         os.kill(os.getpid(), signal.SIGKILL)
         return result
-    setattr(os, name, killed)
+    setattr(module, name, killed)
     write_sidecar(photo, add=[Tag("ours")])
     """
 )
@@ -61,18 +64,20 @@ def check_whole(picture, original):
 
 
 @pytest.mark.parametrize(
-    ("name", "when", "expected"),
+    ("place", "name", "when", "expected"),
     [
-        ("fsync", "before", OLD),
-        ("fsync", "after", OLD),
-        ("chmod", "after", OLD),
-        ("replace", "before", OLD),
-        ("replace", "after", NEW),
+        ("os", "fsync", "before", OLD),
+        ("os", "fsync", "after", OLD),
+        ("os", "chmod", "after", OLD),
+        (EXCHANGE, "rename", "before", OLD),
+        (EXCHANGE, "rename", "after", NEW),
+        (EXCHANGE, "sync_folder", "after", NEW),
+        ("os", "unlink", "before", NEW),
     ],
 )
-def test_killed_at_every_step_of_a_write(picture, name, when, expected):
+def test_killed_at_every_step_of_a_write(picture, place, name, when, expected):
     original = picture.read_bytes()
-    process = subprocess.run([sys.executable, "-c", KILLED_AT, picture, name, when], check=False)
+    process = subprocess.run([sys.executable, "-c", KILLED_AT, picture, place, name, when], check=False)
     assert process.returncode == -signal.SIGKILL
     check_whole(picture, original)
     assert set(photo_keywords(picture).words) == expected
@@ -90,7 +95,7 @@ def test_killed_at_any_time(picture):
         check_whole(picture, original)
 
 
-@pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
+@pytest.mark.parametrize("step", ["os.fsync", "os.chmod", f"{EXCHANGE}.rename", f"{EXCHANGE}.sync_folder"])
 @pytest.mark.parametrize("error", [(28, "No space left on device"), (30, "Read-only file system")])
 def test_a_full_or_read_only_disk_leaves_the_old_sidecar(picture, monkeypatch, step, error):
     original = picture.read_bytes()
@@ -98,7 +103,7 @@ def test_a_full_or_read_only_disk_leaves_the_old_sidecar(picture, monkeypatch, s
     def fail(*arguments):
         raise OSError(*error)
 
-    monkeypatch.setattr(os, step, fail)
+    monkeypatch.setattr(step, fail)
     with pytest.raises(OSError, match=error[1]):
         write_sidecar(picture, add=[Tag("ours")])
     monkeypatch.undo()

@@ -71,6 +71,9 @@ def cut(work, name, recorded, states, draw):
     assert model == {path: content for path, content in real.items() if not path.endswith("-shm")}, (
         "the model of the disk is not what is on the disk"
     )
+    after = after.rename(
+        work / "after"
+    )  # so that a state is a collection that moved, not a second copy of one
     seen, problems = set(), []
     moments = len(disk.steps)
     # Memory, where there is any: nothing here needs a real disk.

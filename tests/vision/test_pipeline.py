@@ -212,7 +212,9 @@ def test_changed_descriptor_recomputes_only_itself(tmp_path, tasks_done, monkeyp
     run(photos(2), cache=tmp_path)
     tasks_done.clear()
     plain = Recipe.keys
-    monkeypatch.setattr(Recipe, "keys", lambda self: {**plain(self), "regions:blobs": "blobs-v99"})
+    monkeypatch.setattr(
+        Recipe, "keys", lambda self, extra=(): {**plain(self, extra), "regions:blobs": "blobs-v99"}
+    )
     run(photos(2), cache=tmp_path)
     assert tasks_done == [("regions:blobs",)] * 2
 

@@ -1,20 +1,24 @@
 """Annotate: what the newest model suggests for every photo, and the index that search and `similar` read."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from topicture.app.learning import look_at
-from topicture.app.model_folder import Learned, load_learned
+from topicture.app.model_folder import Learned, load_learned, load_region_annotator
 from topicture.app.progress import Report, silent
+from topicture.app.region_boxes import find_boxes
 from topicture.app.status import current_model
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.search import WordIndex
 from topicture.store import Catalog
-from topicture.store.decisions import CAPTIONING
+from topicture.store.decisions import CAPTIONING, OURS
+from topicture.store.regions import Box
 from topicture.store.shards import write_shards
 from topicture.vision.deep import unit_rows
+from topicture.vision.pipeline import Description
 
 __all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
 
@@ -59,7 +63,7 @@ def annotate(
     if top is not None and top < 1:
         raise TopictureError(f"the number of words to suggest must be at least 1, not {top}")
     model = current_model(catalog)
-    learned = load_learned(catalog.model_folder(model))
+    learned = load_learned(catalog.model_folder(model), regions=False)
     images = catalog.places.living()
     description = look_at(catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary)
     report("Annotating", 0, None)
@@ -68,16 +72,29 @@ def annotate(
     _save_index(catalog, learned, numbers, presence, description.corpus)
     wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
     rows = _rows(catalog, learned, numbers, np.where(wanted, presence, -1.0), threshold, top)
-    catalog.suggestions.replace(model.id, rows)
-    report("Annotating", len(numbers), len(numbers))
     paths = {image.content.hex(): image.path for image in images}
+    try:
+        boxes, trouble = (
+            _boxes(catalog, catalog.model_folder(model), learned, description, numbers, paths, rows),
+            "",
+        )
+    except TopictureError as error:  # suggestions are worth having without them
+        boxes, trouble = {}, f"regions: {error}"
+    with catalog.database.transaction():
+        catalog.suggestions.replace(model.id, rows)
+        catalog.regions.replace(model.id, boxes)
+        catalog.set("regions_trouble", trouble)
+    report("Annotating", len(numbers), len(numbers))
     return AnnotateReport(
         model=model.name,
         photos=len(numbers),
         asked_for=int(wanted.any(axis=1).sum()),
         with_suggestions=len({row[0] for row in rows}),
         suggestions=len(rows),
-        skipped=tuple(f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable),
+        skipped=(
+            *(f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable),
+            *([trouble] if trouble else []),
+        ),
     )
 
 
@@ -85,6 +102,45 @@ def _unseen(learned: Learned, corpus: Corpus) -> np.ndarray:
     """p(word | photo), (D, V), by models that have not seen the photo's own tags."""
     p = learned.annotator.annotate(corpus)
     return p if learned.answers is None else learned.answers.put_into(p, corpus.image_ids)
+
+
+def _boxes(
+    catalog: Catalog,
+    folder: Path,
+    learned: Learned,
+    description: Description,
+    numbers: np.ndarray,
+    paths: dict[str, str],
+    rows: list[tuple[int, int, float]],
+) -> dict[int, list[Box]]:
+    """Where the words are of the photos that `write` may be asked to write: suggested for, or tagged here."""
+    annotator = learned.annotator if learned.annotator.labels_regions else load_region_annotator(folder)
+    if annotator is None:
+        return {}
+    text = {number: word for word, number in catalog.decisions.word_ids().items()}
+    likely: dict[int, set[str]] = {}
+    asked = set()
+    for image, word, verdict, source in catalog.decisions.all_tags():
+        if verdict == "present":
+            likely.setdefault(image, set()).add(word)
+            if source in OURS:
+                asked.add(image)
+    for image, number, _ in rows:
+        likely.setdefault(image, set()).add(text[number])
+        asked.add(image)
+    found = find_boxes(
+        annotator,
+        description.corpus,
+        [catalog.root / paths[content] for content in description.corpus.image_ids],
+        {
+            i: [word for word in sorted(likely[image]) if word in learned.vocabulary]
+            for i, image in enumerate(numbers.tolist())
+            if image in asked
+        },
+        learned.features.recipe,
+        catalog.cache,
+    )
+    return {int(numbers[i]): [Box(*box) for box in boxes] for i, boxes in found.items()}
 
 
 def _wanted(

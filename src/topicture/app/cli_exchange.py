@@ -57,6 +57,7 @@ def write(
             + "."
         )
     tell_lines("Pending", result.pending, quiet=quiet or as_json)
+    tell_lines("Without regions", result.without_regions, quiet=quiet or as_json)
     finish(result.pending)
 
 

@@ -6,16 +6,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy import ndimage
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from topicture.app.model_folder import Learned, load_learned
-from topicture.corpus import Corpus
+from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import NotFitted, TopictureError
 from topicture.store import Catalog
 from topicture.vision.measure import photo_regions
 from topicture.vision.pipeline import Photo, describe
+from topicture.vision.region_parts import RegionParts, region_parts
 
-__all__ = ["Labelled", "RegionLabel", "WordBox", "boxes_of", "label_photo", "region_model"]
+__all__ = [
+    "Labelled",
+    "RegionLabel",
+    "WordBox",
+    "best_words",
+    "boxes_of",
+    "label_photo",
+    "region_model",
+    "word_boxes",
+]
 
 LEAST_AREA = 0.01  # of the photo: smaller patches are no objects that anyone would mark
 
@@ -91,8 +102,14 @@ def _labels(annotator, corpus: Corpus, labels: np.ndarray, allowed: Sequence[str
         raise TopictureError(
             "the regions of the photo are not those that were measured; remove the cache, learn again"
         )
-    columns = [corpus.vocabulary.index(word) for word in allowed]
-    areas = np.bincount(labels[labels >= 0], minlength=len(p)) / labels.size
+    return best_words(p, corpus.vocabulary, np.bincount(labels[labels >= 0]) / labels.size, allowed)
+
+
+def best_words(
+    p: np.ndarray, vocabulary: Vocabulary, areas: np.ndarray, allowed: Sequence[str]
+) -> tuple[RegionLabel, ...]:
+    """The best word among `allowed` for every region, of p(word | region) (N, V) and areas (N,)."""
+    columns = [vocabulary.index(word) for word in allowed]
     best = p[:, columns].argmax(axis=1)
     return tuple(
         RegionLabel(n, allowed[b], float(p[n, columns[b]]), float(areas[n]))
@@ -102,25 +119,27 @@ def _labels(annotator, corpus: Corpus, labels: np.ndarray, allowed: Sequence[str
 
 def boxes_of(labelled: Labelled) -> list[WordBox]:
     """Rectangles around the connected patches of each word, the largest first."""
-    found: list[tuple[int, WordBox]] = []
-    height, width = labelled.labels.shape
-    for word in sorted({region.word for region in labelled.regions}):
-        mine = [region for region in labelled.regions if region.word == word]
-        patches = ndimage.label(np.isin(labelled.labels, [region.region for region in mine]))[0]
-        for number, (rows, columns) in enumerate(ndimage.find_objects(patches), start=1):
-            inside = patches == number
-            size = int(inside.sum())
-            if size < LEAST_AREA * labelled.labels.size:
-                continue
-            parts = [region for region in mine if inside[labelled.labels == region.region].any()]
-            probability = float(np.average([r.probability for r in parts], weights=[r.area for r in parts]))
-            box = WordBox(
-                word,
-                columns.start / width,
-                rows.start / height,
-                (columns.stop - columns.start) / width,
-                (rows.stop - rows.start) / height,
-                probability,
-            )
-            found.append((size, box))
+    return word_boxes(region_parts(labelled.labels), labelled.regions)
+
+
+def word_boxes(shape: RegionParts, regions: Sequence[RegionLabel]) -> list[WordBox]:
+    """The same of regions whose label map is not at hand."""
+    if not regions:
+        return []
+    of_part = shape.parts[:, 0].astype(int)
+    words = np.array([region.word for region in regions], dtype=object)[of_part]
+    joined = shape.edges[words[shape.edges[:, 0]] == words[shape.edges[:, 1]]]
+    links = sparse.coo_array((np.ones(len(joined)), (joined[:, 0], joined[:, 1])), shape=2 * (len(of_part),))
+    found: list[tuple[float, WordBox]] = []
+    count, patch_of = connected_components(links, directed=False)
+    for patch in range(count):
+        mine = patch_of == patch
+        area = shape.parts[mine, 5].sum()
+        if area < LEAST_AREA:
+            continue
+        left, top = shape.parts[mine, 1:3].min(axis=0).tolist()
+        right, bottom = shape.parts[mine, 3:5].max(axis=0).tolist()
+        inside = [regions[number] for number in sorted(set(of_part[mine].tolist()))]
+        probability = float(np.average([r.probability for r in inside], weights=[r.area for r in inside]))
+        found.append((area, WordBox(inside[0].word, left, top, right - left, bottom - top, probability)))
     return [box for _, box in sorted(found, key=lambda item: (-item[0], item[1]))]

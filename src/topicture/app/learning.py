@@ -30,7 +30,7 @@ from topicture.store import Catalog
 from topicture.store.places import LivingImage
 from topicture.vision.features import Features
 from topicture.vision.pipeline import Description, Photo, describe
-from topicture.vision.recipe import Recipe
+from topicture.vision.recipe import REGION_PARTS, Recipe
 
 __all__ = ["LearnReport", "learn", "look_at"]
 
@@ -157,6 +157,7 @@ def look_at(
     if not images:
         raise CorpusError("there are no photos; run 'topicture scan'")
     photos = [Photo(image.content.hex(), catalog.root / image.path) for image in images]
+    recipe = views if isinstance(views, Recipe) else views.recipe
     description = describe(
         photos,
         views,
@@ -164,6 +165,7 @@ def look_at(
         vocabulary=taggings.vocabulary if taggings else vocabulary,
         workers=workers,
         cache=catalog.cache,
+        extra=REGION_PARTS if recipe.has_regions else (),
         progress=lambda done, total: report("Looking at photos", done, total),
     )
     reasons: dict[int, str | None] = {image.image: None for image in images}

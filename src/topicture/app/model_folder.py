@@ -28,7 +28,7 @@ from topicture.models.registry import load_annotator
 from topicture.store import Catalog
 from topicture.vision.features import Features
 
-__all__ = ["Learned", "incomplete_models", "load_learned", "save_learned"]
+__all__ = ["Learned", "incomplete_models", "load_learned", "load_region_annotator", "save_learned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,8 @@ def save_learned(folder: Path, learned: Learned) -> None:
         (new / "report.json").write_text(json.dumps(learned.report, indent=1), encoding="utf-8")
 
 
-def load_learned(folder: Path) -> Learned:
-    """Read what `save_learned` wrote.
+def load_learned(folder: Path, *, regions: bool = True) -> Learned:
+    """Read what `save_learned` wrote; without the annotator for regions where it is not wanted.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def load_learned(folder: Path) -> Learned:
         A file is missing, damaged, foreign, or the parts do not fit each other.
     """
     annotator = load_annotator(folder / "model.safetensors")
-    regions, answers = folder / "regions.safetensors", folder / "answers.safetensors"
+    answers = folder / "answers.safetensors"
     header, arrays = read_model(folder / "features.safetensors")
     _, calibration = read_model(folder / "presence.safetensors")
     try:
@@ -87,7 +87,7 @@ def load_learned(folder: Path) -> Learned:
             raise ModelFileError(f"{folder}: the {what} does not fit the model; learn again")
     return Learned(
         annotator,
-        load_annotator(regions) if regions.exists() else None,
+        load_region_annotator(folder) if regions else None,
         features,
         Presence(*(np.asarray(array, np.float64) for array in presence)),
         pairs,
@@ -127,3 +127,9 @@ def incomplete_models(catalog: Catalog) -> list[str]:
         except TopictureError as error:
             found.append(f"{error} (topicture learn makes a new one)")
     return found
+
+
+def load_region_annotator(folder: Path) -> Annotator | None:
+    """The annotator for regions, where there is one of its own; raises ModelFileError."""
+    path = folder / "regions.safetensors"
+    return load_annotator(path) if path.exists() else None

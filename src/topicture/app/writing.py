@@ -1,18 +1,18 @@
 """Write: accepted tags into sidecars. What can't be written stays pending, with the reason."""
 
 import os
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from topicture.app.labelling import boxes_of, label_photo, region_model
-from topicture.app.model_folder import Learned
 from topicture.app.progress import Report, silent
-from topicture.app.sidecar_stamps import stamp_of_file
+from topicture.app.sidecar_stamps import sidecar_stamp
+from topicture.atomic.exchange import remove_exchanged
 from topicture.collection.sidecar import ObjectRegion, Tag, write_sidecar
 from topicture.collection.words import printable
-from topicture.errors import NotFitted, TopictureError
+from topicture.errors import TopictureError
 from topicture.store import Catalog
 from topicture.store.writes import Due
 
@@ -20,6 +20,7 @@ __all__ = ["PlannedWrite", "WriteReport", "write"]
 
 BATCH = 50
 MOST_AREA = 0.95  # a rectangle around nearly the whole photo says nothing
+NOT_LOOKED_AT = "not looked at yet; 'topicture annotate' finds where the words are, the next write adds it"
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,11 @@ class PlannedWrite:
 
 @dataclass(frozen=True)
 class WriteReport:
-    """What was written, or with `dry_run` would be; `pending` are lines: a file, and why it could not be written."""
+    """What was written, or with `dry_run` would be.
+
+    `pending` are lines: a file, and why it could not be written; `without_regions` too: how many photos got their
+    words without the place of any, and why.
+    """
 
     files: int
     written: int
@@ -42,6 +47,7 @@ class WriteReport:
     pending: tuple[str, ...]
     changes: tuple[PlannedWrite, ...]
     dry_run: bool
+    without_regions: tuple[str, ...] = ()
 
 
 def write(
@@ -49,10 +55,11 @@ def write(
 ) -> WriteReport:
     """Bring the sidecars of all photos in line with what was decided. Photos themselves are never touched.
 
+    Regions are those that `annotate` found; words are written with them or without.
     Killed at any moment, it leaves whole files, and the next run finishes the work.
     """
     due = catalog.writes.due()
-    learned = _region_model(catalog) if regions and due else None
+    lacking = _Lacking(catalog)
     remaining = iter(due)
     pending: list[str] = []
     changes: list[PlannedWrite] = []
@@ -63,10 +70,10 @@ def write(
             catalog.writes.plan(batch)
             for folder in _folders(catalog, batch) - swept:
                 swept.add(folder)
-                remove_leftovers(folder)
+                remove_exchanged(folder)
         for item in batch:
             try:
-                change, is_changed = _write_one(catalog, item, learned, dry_run)
+                change, is_changed = _write_one(catalog, item, regions, dry_run)
             except (OSError, TopictureError) as error:
                 reason = _reason(error)
                 pending.append(f"{printable(item.path)}: {reason}")
@@ -76,9 +83,13 @@ def write(
                 unchanged += not is_changed
                 if is_changed:
                     changes.append(change)
+                if regions:
+                    lacking.note(item)
             done += 1
             report("Writing sidecars", done, len(due))
-    return WriteReport(len(due), len(changes), unchanged, tuple(pending), tuple(changes), dry_run)
+    return WriteReport(
+        len(due), len(changes), unchanged, tuple(pending), tuple(changes), dry_run, lacking.lines()
+    )
 
 
 def _folders(catalog: Catalog, batch: list[Due]) -> set[Path]:
@@ -90,55 +101,46 @@ def _folders(catalog: Catalog, batch: list[Due]) -> set[Path]:
     return folders
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Temporary files of a process that was killed while it wrote; whoever holds the catalog's lock owns them."""
-    for path in folder.glob(".topicture.*.tmp"):
-        try:
-            path.unlink()
-        except OSError:  # a read-only folder: it has no room for new ones either
-            return
-
-
-def _region_model(catalog: Catalog) -> Learned | None:
-    try:
-        return region_model(catalog)
-    except NotFitted:
-        return None
-
-
-def _write_one(
-    catalog: Catalog, due: Due, learned: Learned | None, dry_run: bool
-) -> tuple[PlannedWrite, bool]:
-    photo = catalog.file_of(due.path)  # not a path outside the collection, whatever the catalog says
+def _write_one(catalog: Catalog, due: Due, regions: bool, dry_run: bool) -> tuple[PlannedWrite, bool]:
     outcome = write_sidecar(
-        photo,
+        catalog.file_of(due.path),  # never a path outside the collection, whatever the catalog says
         add=[Tag(word.word, by_machine=word.by_machine, probability=word.probability) for word in due.add],
         remove=due.remove,
-        regions=_regions(catalog, learned, photo, due),
+        regions=_regions(catalog, due) if regions else (),
         dry_run=dry_run,
     )
     if not dry_run:
-        catalog.writes.finish(due, stamp_of_file(outcome.path))
+        # Another program's change since then is left for a scan to find.
+        left = outcome.sidecars
+        catalog.writes.finish(due, None if left is None else sidecar_stamp(left))
     sidecar = os.path.relpath(outcome.path, catalog.root)
     return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
 
 
-def _regions(catalog: Catalog, learned: Learned | None, photo: Path, due: Due) -> list[ObjectRegion]:
-    if learned is None or not due.add:
-        return []
-    words = [word.word for word in due.add if word.word in learned.vocabulary]
-    if not words:
-        return []
-    boxes = boxes_of(label_photo(catalog, learned, photo, _likely_words(catalog, due.image)))
+def _regions(catalog: Catalog, due: Due) -> list[ObjectRegion]:
+    """Where the words are, as `annotate` found it."""
+    words = {word.word for word in due.add}
+    boxes = catalog.regions.of(due.image) if words else []
     return [ObjectRegion(*box) for box in boxes if box.word in words and box.w * box.h <= MOST_AREA]
 
 
-def _likely_words(catalog: Catalog, image: int) -> list[str]:
-    """All that the photo probably shows competes for its regions, or the one accepted word would get them all."""
-    tags = {tag.word for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"}
-    models = catalog.suggestions.models()
-    suggested = catalog.suggestions.open(models[0].id, image=image) if models else []
-    return sorted(tags | {suggestion.word for suggestion in suggested})
+class _Lacking:
+    """Why photos are written without regions, each reason once."""
+
+    def __init__(self, catalog: Catalog):
+        self._catalog = catalog
+        self._known = any(model.facts.get("labels_regions") for model in catalog.suggestions.models())
+        self._trouble = catalog.get("regions_trouble") or NOT_LOOKED_AT
+        self._reasons: Counter[str] = Counter()
+
+    def note(self, due: Due) -> None:
+        if self._known and due.add and not self._catalog.regions.of(due.image):
+            self._reasons[self._catalog.places.reason(due.image) or self._trouble] += 1
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(
+            f"{n} photo{'s' if n > 1 else ''}: {reason}" for reason, n in self._reasons.most_common()
+        )
 
 
 def _reason(error: OSError | TopictureError) -> str:

@@ -1,21 +1,15 @@
 """Folders that appear whole or not at all, in the place of an old one or of nothing."""
 
-import ctypes
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from topicture.atomic.leftovers import OLD, TARGET, remove_leftovers, work_folder
+from topicture.atomic.renaming import EXCHANGE, rename_specially
 from topicture.atomic.syncing import make_folder, new_mode, sync_file, sync_folder, sync_tree
 
 __all__ = ["finish_replacing", "new_folder"]
-
-_EXCHANGE = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
-_AT_FDCWD = -100
 
 
 @contextmanager
@@ -69,21 +63,4 @@ def _replace(new: Path, folder: Path, work: Path) -> None:
 
 def _exchange(a: Path, b: Path) -> bool:
     """Let two folders change places in one step; False where the system or file system has no such step."""
-    function = _exchange_function()
-    if function is None:
-        return False
-    names = os.fsencode(a), os.fsencode(b)
-    if sys.platform == "darwin":
-        return function(*names, _EXCHANGE) == 0
-    return function(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE) == 0
-
-
-@cache
-def _exchange_function() -> Any:
-    if sys.platform not in ("linux", "darwin"):
-        return None
-    try:
-        library = ctypes.CDLL(None, use_errno=True)
-        return library.renamex_np if sys.platform == "darwin" else library.renameat2
-    except (OSError, AttributeError):  # an older C library
-        return None
+    return rename_specially(a, b, EXCHANGE) == 0

@@ -6,7 +6,8 @@ word is never lost because another field lacks it.
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -167,14 +168,17 @@ def _gather_embedded(path: Path, gathered: _Gathered) -> None:
             gathered.miss(path.name, f"embedded XMP: {reason}")
     for record in blocks.iptc:
         keywords, problems = iptc_keywords(record)
+        whole = sorted(gathered.words)
         for word in keywords:
-            if not _cut_off(word, gathered.words):
+            if not _cut_off(word, whole):
                 gathered.take((word,), path.name)
         for problem in problems:
             gathered.miss(path.name, problem)
 
 
-def _cut_off(word: str, longer: Iterable[str]) -> bool:
-    """Whether an IPTC keyword is what the standard's limit left of a word that XMP has whole."""
-    at_limit = len(word.encode()) > MAX_KEYWORD - 4  # a character may take four bytes
-    return at_limit and any(len(other) > len(word) and other.startswith(word) for other in longer)
+def _cut_off(word: str, whole: Sequence[str]) -> bool:
+    """Whether an IPTC keyword is what the standard's limit left of one of the (sorted) words that XMP has whole."""
+    if len(word.encode()) <= MAX_KEYWORD - 4:  # a character may take four bytes
+        return False
+    following = bisect_right(whole, word)
+    return following < len(whole) and whole[following].startswith(word)

@@ -4,27 +4,29 @@ The photo itself is never opened for writing. A sidecar that can't be understood
 """
 
 import os
+import time
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from PIL import Image
 
-from topicture.atomic import write_atomically
+from topicture.atomic.exchange import holds, replace_unchanged
 from topicture.collection.keywords import embedded_words, read_sidecar, sidecar_path
 from topicture.collection.sidecar_merge import merge
 from topicture.collection.sidecar_values import ObjectRegion, SidecarError, Tag
 from topicture.collection.words import clean_word, printable
-from topicture.collection.xmp import BadXmp, parse_xmp
+from topicture.collection.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.collection.xmp_edit import new_document, serialise
 from topicture.errors import DataNotFound
 
 __all__ = ["ObjectRegion", "SidecarError", "SidecarReport", "Tag", "sidecar_path", "write_sidecar"]
 
 _ORIENTATION_TAG = 0x0112  # EXIF
-_TRIES = 5  # how often a sidecar may be changed under our hands before we give up
+_TRIES = 8  # how often a sidecar may be changed under our hands before we give up
+_PAUSE = 0.005  # seconds, longer every time
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,15 @@ class SidecarReport:
     """What writing a sidecar did, or would do.
 
     `added` are words that the sidecar did not have; `removed` words of ours that it no longer has. `changed` is also
-    True where only a region, a probability or who chose a word changed.
+    True where only a region, a probability or who chose a word changed. `sidecars` are (name, size, mtime_ns) of the
+    sidecar as it was left, as a walk finds it (`FoundPhoto.sidecars`); None where another program has changed it since.
     """
 
     path: Path
     changed: bool
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    sidecars: tuple[tuple[str, int, int], ...] | None = field(default=None, compare=False)
 
 
 def write_sidecar(
@@ -86,24 +90,35 @@ def write_sidecar(
     unwanted, places = tuple(dict.fromkeys(map(clean_word, remove))), _on_stored_pixels(photo, tuple(regions))
     if both := tags.keys() & unwanted:
         raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
-    path = sidecar_path(photo)
     embedded = embedded_words(photo) if tags else {}
     for word in unwanted:
         embedded.pop(word, None)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    try:
-        for _ in range(_TRIES):
+    for turn in range(_TRIES):
+        time.sleep(turn * _PAUSE)
+        path = sidecar_path(photo)
+        try:
             before = _content(path)
             tree = new_document() if before is None else parse_xmp(before)
-            changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
-            if changes.touched and not dry_run:
-                if _content(path) != before:
-                    continue
-                write_atomically(path, serialise(tree, before))
-            return SidecarReport(path, changes.touched, tuple(changes.added), tuple(changes.removed))
-    except BadXmp as reason:
-        raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
-    raise SidecarError(f"{printable(path.name)}: another program keeps changing it; try again later")
+        except BadXmp as reason:
+            raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
+        changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
+        content = before
+        if changes.touched:
+            content = serialise(tree, before)
+            if len(content) > MAX_XMP:
+                raise SidecarError(
+                    f"{printable(path.name)}: with our words its {len(content)} bytes would be over the limit of "
+                    f"{MAX_XMP}; left as it is"
+                )
+            if not dry_run and not replace_unchanged(path, before, content):
+                continue
+        return SidecarReport(
+            path, changes.touched, tuple(changes.added), tuple(changes.removed), _left(path, content)
+        )
+    raise SidecarError(
+        f"{printable(sidecar_path(photo).name)}: another program keeps changing it; try again later"
+    )
 
 
 def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[ObjectRegion, ...]:
@@ -114,12 +129,23 @@ def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[O
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's, of odd metadata
             with Image.open(photo) as image:
-                orientation = image.getexif().get(_ORIENTATION_TAG, 1)
+                # Of the header alone: a PNG's own `getexif` would decode the picture.
+                orientation = Image.Image.getexif(image).get(_ORIENTATION_TAG, 1)
     except Exception:
         orientation = (
             1  # damaged metadata, of which a decoder may raise nearly anything: then nobody turns the picture
         )
     return tuple(region.as_stored(orientation) for region in regions)
+
+
+def _left(path: Path, content: bytes | None) -> tuple[tuple[str, int, int], ...] | None:
+    """The sidecar if it has that content; looked at first, so that a later change shows."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return () if content is None else None
+    known = content is not None and holds(path, content)
+    return ((path.name, status.st_size, status.st_mtime_ns),) if known else None
 
 
 def _content(path: Path) -> bytes | None:

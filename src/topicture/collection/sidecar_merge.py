@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from topicture.collection.sidecar_regions import drop_regions, set_regions
+from topicture.collection.sidecar_regions import OwnRegions
 from topicture.collection.sidecar_values import ObjectRegion, Tag, decimal
 from topicture.collection.tag_lists import LISTS, SUBJECT, clean_path, joined, listed_tags
 from topicture.collection.written import (
@@ -28,19 +28,10 @@ from topicture.collection.written import (
     WORD,
     WRITTEN,
     own_field,
-    record_of,
-    records,
 )
 from topicture.collection.xmp import struct_field
-from topicture.collection.xmp_edit import (
-    add_value,
-    append_item,
-    drop_item,
-    lay_out,
-    remove_value,
-    structure,
-    values,
-)
+from topicture.collection.xmp_edit import structure
+from topicture.collection.xmp_lists import XmpLists
 from topicture.errors import BadWord
 
 __all__ = ["Changes", "merge"]
@@ -69,69 +60,95 @@ def merge(
     """Bring a document to the wanted state, changing nothing where it is there already.
 
     `embedded` are the words of the photo's own metadata, to be copied where needed; `now` is the date of new records.
+    Each property is gone through once, so that the time grows with the document and no faster.
     """
     changes = Changes()
+    lists = XmpLists(tree)
+    own_regions = OwnRegions(lists)
+    record = _Record(lists, now)
     for word in remove:
-        _take_back(tree, word, changes)
-    wanted = [tag for tag in add if not _is_there(tree, tag)]
-    _write_copies(tree, wanted, embedded, now)
+        ours = record.is_ours(word)
+        if ours:
+            record.withdraw(word)
+        if own_regions.drop(word) or ours:
+            changes.removed.append(word)
+            changes.touched = True
+    wanted = [tag for tag in add if not record.stands(tag)]
+    _write_copies(tree, lists, record, wanted, embedded)
     for tag in wanted:
-        if tag.word not in values(tree, SUBJECT):
+        if tag.word not in lists.values(SUBJECT):
             changes.added.append(tag.word)
-        record = record_of(tree, tag.word)
-        if record is not None:
-            _withdraw(tree, record)
-        _write(tree, tag, _chooser(tag), LISTS, now)
+        record.withdraw(tag.word)
+        record.write(tag, _chooser(tag), LISTS)
     changes.touched |= bool(wanted)
-    for word in dict.fromkeys(region.word for region in regions):
-        changes.touched |= set_regions(tree, word, [region for region in regions if region.word == word])
-    changes.touched |= _drop_copies(tree)
+    by_word: dict[str, list[ObjectRegion]] = {}
+    for region in regions:
+        by_word.setdefault(region.word, []).append(region)
+    for word, boxes in by_word.items():
+        changes.touched |= own_regions.set(word, boxes)
+    changes.touched |= record.drop_copies()
+    lists.lay_out()
     return changes
 
 
-# --- Words ----------------------------------------------------------------------------------------------------------
+class _Record:
+    """What Topicture wrote (see `written`), by word."""
 
+    def __init__(self, lists: XmpLists, now: str):
+        self._lists, self._now = lists, now
+        self._of: dict[str, list[etree._Element]] = {}
+        for item in lists.items(WRITTEN):
+            self._of.setdefault(struct_field(item, WORD), []).append(item)
 
-def _is_there(tree: etree._ElementTree, tag: Tag) -> bool:
-    """Whether nothing is to be done for a tag: it stands as wanted, or somebody else wrote the word."""
-    record = record_of(tree, tag.word)
-    if tag.word not in values(tree, SUBJECT):
-        return False
-    if record is None or not struct_field(record, own_field(SUBJECT)):
+    def __contains__(self, word: str) -> bool:
+        return word in self._of
+
+    def is_ours(self, word: str) -> bool:
+        """Whether it was us who put a word there."""
+        return word in self and bool(struct_field(self._of[word][0], own_field(SUBJECT)))
+
+    def stands(self, tag: Tag) -> bool:
+        """Whether nothing is to be done for a tag: it stands as wanted, or somebody else wrote the word."""
+        if tag.word not in self._lists.values(SUBJECT):
+            return False
+        if not self.is_ours(tag.word):
+            return True
+        written = [struct_field(self._of[tag.word][0], name) for name in (BY, PROBABILITY, HIERARCHY)]
+        return written == [_chooser(tag), decimal(tag.probability) or "", _hierarchy(tag) or ""]
+
+    def write(self, tag: Tag, by: str, lists: Iterable[str]) -> None:
+        """Add a word to some of the lists and record which of the values are ours."""
+        fields: list[tuple[str, str | None]] = [(WORD, tag.word), (BY, by), (DATE, self._now)]
+        fields += [(PROBABILITY, decimal(tag.probability)), (HIERARCHY, _hierarchy(tag))]
+        for name in lists:
+            value = joined(name, tag.hierarchy or (tag.word,))
+            if value is not None and self._lists.add(name, value):
+                fields.append((own_field(name), value))
+        item = self._lists.append_item(WRITTEN)
+        structure(item, fields)
+        self._of.setdefault(tag.word, []).append(item)
+
+    def withdraw(self, word: str) -> None:
+        """Remove the values that the first record of a word lists, and the record, if there is one."""
+        if word not in self:
+            return
+        item = self._of[word].pop(0)
+        if not self._of[word]:
+            del self._of[word]
+        for name in LISTS:
+            if value := struct_field(item, own_field(name)):
+                self._lists.remove(name, value)
+        self._lists.drop_item(WRITTEN, item)
+
+    def drop_copies(self) -> bool:
+        """When nothing of ours is left, copies have no purpose; False where there are none, or something is left."""
+        items = [item for items in self._of.values() for item in items]
+        if not items or any(struct_field(item, BY) != COPY for item in items):
+            return False
+        for word in list(self._of):
+            while word in self:
+                self.withdraw(word)
         return True
-    written = [struct_field(record, name) for name in (BY, PROBABILITY, HIERARCHY)]
-    return written == [_chooser(tag), decimal(tag.probability) or "", _hierarchy(tag) or ""]
-
-
-def _write(tree: etree._ElementTree, tag: Tag, by: str, lists: Iterable[str], now: str) -> None:
-    """Add a word to some of the lists and record which of the values are ours."""
-    fields: list[tuple[str, str | None]] = [(WORD, tag.word), (BY, by), (DATE, now)]
-    fields += [(PROBABILITY, decimal(tag.probability)), (HIERARCHY, _hierarchy(tag))]
-    for name in lists:
-        value = joined(name, tag.hierarchy or (tag.word,))
-        if value is not None and add_value(tree, name, value):
-            fields.append((own_field(name), value))
-    item = append_item(tree, WRITTEN)
-    structure(item, fields)
-    lay_out(item)
-
-
-def _take_back(tree: etree._ElementTree, word: str, changes: Changes) -> None:
-    record = record_of(tree, word)
-    ours = record is not None and bool(struct_field(record, own_field(SUBJECT)))
-    if record is not None and ours:
-        _withdraw(tree, record)
-    if drop_regions(tree, word) or ours:
-        changes.removed.append(word)
-        changes.touched = True
-
-
-def _withdraw(tree: etree._ElementTree, record: etree._Element) -> None:
-    """Remove the values that a record lists, and the record."""
-    for name in LISTS:
-        if value := struct_field(record, own_field(name)):
-            remove_value(tree, name, value)
-    drop_item(record)
 
 
 def _chooser(tag: Tag) -> str:
@@ -142,13 +159,12 @@ def _hierarchy(tag: Tag) -> str | None:
     return " > ".join(tag.hierarchy) or None
 
 
-# --- Copies ---------------------------------------------------------------------------------------------------------
-
-
-def _write_copies(tree: etree._ElementTree, wanted: Sequence[Tag], embedded: Paths, now: str) -> None:
+def _write_copies(
+    tree: etree._ElementTree, lists: XmpLists, record: _Record, wanted: Sequence[Tag], embedded: Paths
+) -> None:
     """Copy the words of others into the lists that the wanted tags are about to begin."""
     paths = [tag.hierarchy or (tag.word,) for tag in wanted]
-    begun = [name for name in LISTS if not values(tree, name) and any(joined(name, path) for path in paths)]
+    begun = [name for name in LISTS if not lists.values(name) and any(joined(name, path) for path in paths)]
     if not begun:
         return
     others = dict(embedded) if SUBJECT in begun else {}
@@ -159,15 +175,5 @@ def _write_copies(tree: etree._ElementTree, wanted: Sequence[Tag], embedded: Pat
     for tag in wanted:
         others.pop(tag.word, None)
     for word, path in others.items():
-        if record_of(tree, word) is None and any(joined(name, path) for name in begun):
-            _write(tree, Tag(word, hierarchy=path if len(path) > 1 else ()), COPY, begun, now)
-
-
-def _drop_copies(tree: etree._ElementTree) -> bool:
-    """When nothing of ours is left, copies have no purpose; False where there are none, or something is left."""
-    ours = records(tree)
-    if not ours or any(struct_field(record, BY) != COPY for record in ours):
-        return False
-    for record in ours:
-        _withdraw(tree, record)
-    return True
+        if word not in record and any(joined(name, path) for name in begun):
+            record.write(Tag(word, hierarchy=path if len(path) > 1 else ()), COPY, begun)

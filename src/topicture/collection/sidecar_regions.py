@@ -9,37 +9,43 @@ from lxml import etree
 
 from topicture.collection.sidecar_values import ObjectRegion, decimal
 from topicture.collection.written import BY, MACHINE, PERSON, PROBABILITY, WORD
-from topicture.collection.xmp import IPTC_EXT, RDF, XMP, containers, list_items, struct_field
-from topicture.collection.xmp_edit import append_item, child, drop_item, lang_alt, lay_out, structure
+from topicture.collection.xmp import IPTC_EXT, RDF, XMP, struct_field
+from topicture.collection.xmp_edit import child, lang_alt, structure
+from topicture.collection.xmp_lists import XmpLists
 
-__all__ = ["drop_regions", "set_regions"]
+__all__ = ["OwnRegions"]
 
 _REGION = IPTC_EXT + "ImageRegion"
 _SUBJECT_AREA = "http://cv.iptc.org/newscodes/imageregionrole/subjectArea"
 
 
-def set_regions(tree: etree._ElementTree, word: str, wanted: list[ObjectRegion]) -> bool:
-    """Replace our regions of a word; False where they are the wanted ones already."""
-    identifiers = {_identifier(region): region for region in wanted}
-    if {struct_field(item, IPTC_EXT + "rId") for item in _own_regions(tree, word)} == set(identifiers):
-        return False
-    drop_regions(tree, word)
-    for identifier, region in identifiers.items():
-        _write_region(append_item(tree, _REGION), identifier, region)
-    return True
+class OwnRegions:
+    """Our regions in a document, by word."""
 
+    def __init__(self, lists: XmpLists):
+        self._lists = lists
+        self._of: dict[str, list[etree._Element]] = {}
+        for item in lists.items(_REGION):
+            if struct_field(item, BY):
+                self._of.setdefault(struct_field(item, WORD), []).append(item)
 
-def drop_regions(tree: etree._ElementTree, word: str) -> bool:
-    """Remove our regions of a word; False where there are none."""
-    ours = _own_regions(tree, word)
-    for item in ours:
-        drop_item(item)
-    return bool(ours)
+    def set(self, word: str, wanted: list[ObjectRegion]) -> bool:
+        """Replace our regions of a word; False where they are the wanted ones already."""
+        identifiers = {_identifier(region): region for region in wanted}
+        if {struct_field(item, IPTC_EXT + "rId") for item in self._of.get(word, ())} == set(identifiers):
+            return False
+        self.drop(word)
+        self._of[word] = [self._lists.append_item(_REGION) for _ in identifiers]
+        for item, (identifier, region) in zip(self._of[word], identifiers.items(), strict=True):
+            _write_region(item, identifier, region)
+        return True
 
-
-def _own_regions(tree: etree._ElementTree, word: str) -> list[etree._Element]:
-    items = [item for container in containers(tree, _REGION) for item in list_items(container)]
-    return [item for item in items if struct_field(item, BY) and struct_field(item, WORD) == word]
+    def drop(self, word: str) -> bool:
+        """Remove our regions of a word; False where there are none."""
+        ours = self._of.pop(word, [])
+        for item in ours:
+            self._lists.drop_item(_REGION, item)
+        return bool(ours)
 
 
 def _write_region(item: etree._Element, identifier: str, region: ObjectRegion) -> None:
@@ -57,7 +63,6 @@ def _write_region(item: etree._Element, identifier: str, region: ObjectRegion) -
     identifiers = child(child(role, XMP + "Identifier"), RDF + "Bag")
     child(identifiers, RDF + "li").text = _SUBJECT_AREA
     lang_alt(role, IPTC_EXT + "Name", "subject area")
-    lay_out(item)
 
 
 def _entity(item: etree._Element, name: str) -> etree._Element:

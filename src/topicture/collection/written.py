@@ -1,8 +1,7 @@
 """The record of what Topicture wrote into an XMP document: `topicture:Written`, a structure for each word.
 
 It says who chose the word, how sure the model was, when it was written, and which values were added to which
-property. What is not in the record is
-somebody else's. Regions carry the same marks inside themselves.
+property. What is not in the record is somebody else's. Regions carry the same marks inside themselves.
 """
 
 from lxml import etree
@@ -22,8 +21,6 @@ __all__ = [
     "WRITTEN",
     "choosers",
     "own_field",
-    "record_of",
-    "records",
 ]
 
 WRITTEN = TOPICTURE + "Written"
@@ -37,20 +34,11 @@ PERSON, MACHINE, COPY = "person", "machine", "copy"
 """Who chose a word; COPY marks the copy of somebody else's word."""
 
 
-def records(tree: etree._ElementTree) -> list[etree._Element]:
-    """The structures of the record, in order."""
-    return [item for container in containers(tree, WRITTEN) for item in list_items(container)]
-
-
-def record_of(tree: etree._ElementTree, word: str) -> etree._Element | None:
-    """The structure for a word; None where it is not ours."""
-    return next((item for item in records(tree) if struct_field(item, WORD) == word), None)
-
-
 def choosers(tree: etree._ElementTree) -> dict[tuple[str, str], str]:
     """Who chose each value that Topicture wrote, by its property and text: PERSON, MACHINE or COPY."""
     found = {}
-    for item in records(tree):
+    items = (item for container in containers(tree, WRITTEN) for item in list_items(container))
+    for item in items:
         for name in LISTS:
             if value := struct_field(item, own_field(name)):
                 found[name, value] = struct_field(item, BY)

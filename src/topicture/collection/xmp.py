@@ -6,6 +6,8 @@ a Seq or an Alt, as plain text, or as an attribute. `property_values` reads all 
 
 import re
 from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -22,6 +24,8 @@ __all__ = [
     "XML",
     "XMP",
     "BadXmp",
+    "Form",
+    "Placed",
     "containers",
     "descriptions",
     "item_text",
@@ -29,6 +33,7 @@ __all__ = [
     "parse_xml",
     "parse_xmp",
     "property_values",
+    "property_values_placed",
     "rdf_root",
     "struct_field",
 ]
@@ -133,12 +138,37 @@ def _text(element: etree._Element) -> str:
     return text.strip(_WHITE)
 
 
+class Form(Enum):
+    """How a value stands in a document."""
+
+    ATTRIBUTE = "attribute"  # of the Description
+    TEXT = "text"  # of the property's element
+    ITEM = "item"  # of a list
+    QUALIFIED = "qualified"  # an element with more in it than its text
+
+
+class Placed(NamedTuple):
+    """A value as it stands, the element that holds it, and how."""
+
+    text: str
+    element: etree._Element
+    form: Form
+
+
 def property_values(tree: etree._ElementTree, name: str) -> Iterator[str]:
     """The values of a property as they stand, in every form, in document order; empty ones are left out."""
+    return (placed.text for placed in property_values_placed(tree, name))
+
+
+def property_values_placed(tree: etree._ElementTree, name: str) -> Iterator[Placed]:
+    """The same with the element that holds each value."""
     for description in descriptions(tree):
-        values = [description.get(name, "").strip(_WHITE)]
+        if text := description.get(name, "").strip(_WHITE):
+            yield Placed(text, description, Form.ATTRIBUTE)
         for element in description.iterchildren(name):
             lists = list(element.iterchildren(*_LISTS))
             items = [item for container in lists for item in list_items(container)] if lists else [element]
-            values.extend(map(item_text, items))
-        yield from filter(None, values)
+            plain = Form.ITEM if lists else Form.TEXT if len(element) == 0 else Form.QUALIFIED
+            for item in items:
+                if text := item_text(item):
+                    yield Placed(text, item, plain)

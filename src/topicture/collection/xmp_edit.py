@@ -1,10 +1,5 @@
-"""Changing one property of an XMP document and nothing else.
+"""XMP documents to be written: new elements with the usual prefixes, and a document as bytes again."""
 
-Values are added to the list that is there, whatever its kind and place; a property in attribute or text form becomes a
-Bag only when a second value joins it. Comparison is in normal form C, so that a word is not written twice.
-"""
-
-import unicodedata
 from collections.abc import Iterable
 
 from lxml import etree
@@ -18,27 +13,17 @@ from topicture.collection.xmp import (
     TOPICTURE,
     XML,
     XMP,
-    containers,
-    descriptions,
-    item_text,
-    list_items,
-    property_values,
-    rdf_root,
 )
 
 __all__ = [
+    "INSIDE",
     "PREFIXES",
-    "add_value",
-    "append_item",
     "child",
-    "drop_item",
     "lang_alt",
-    "lay_out",
     "new_document",
-    "remove_value",
+    "remove_element",
     "serialise",
     "structure",
-    "values",
 ]
 
 PREFIXES = {
@@ -51,6 +36,7 @@ PREFIXES = {
     "topicture": TOPICTURE,
 }
 _URIS = {prefix: namespace[1:-1] for prefix, namespace in PREFIXES.items()}
+_PREFIX_OF = {uri: prefix for prefix, uri in _URIS.items()}
 _BOM = "\ufeff".encode()
 _EMPTY = (
     f'<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Topicture"><rdf:RDF xmlns:rdf="{RDF[1:-1]}">'
@@ -58,8 +44,8 @@ _EMPTY = (
     + "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in _URIS.items() if prefix != "rdf")
     + "/></rdf:RDF></x:xmpmeta>"
 )
-# Namespaces that our items of a property use besides its own: declared once, on the property.
-_INSIDE = {IPTC_EXT + "ImageRegion": ("topicture", "xmp")}
+INSIDE = {IPTC_EXT + "ImageRegion": ("topicture", "xmp")}
+"""Prefixes that our items of a property use besides its own: declared once, on the property."""
 
 
 def new_document() -> etree._ElementTree:
@@ -78,66 +64,17 @@ def serialise(tree: etree._ElementTree, original: bytes | None) -> bytes:
     return start + etree.tostring(tree, encoding="UTF-8", xml_declaration=declared).rstrip(b"\n") + end
 
 
-# --- Values of a property -------------------------------------------------------------------------------------------
-
-
-def values(tree: etree._ElementTree, name: str) -> set[str]:
-    """The values of a property, in normal form C."""
-    return set(map(_normal, property_values(tree, name)))
-
-
-def add_value(tree: etree._ElementTree, name: str, text: str) -> bool:
-    """Add a text to a list property; False where it is there already."""
-    if text in values(tree, name):
-        return False
-    item = append_item(tree, name)
-    item.text = text
-    lay_out(item)
-    return True
-
-
-def append_item(tree: etree._ElementTree, name: str) -> etree._Element:
-    """A new empty item at the end of a list property, which is made where there is none."""
-    container = next(containers(tree, name), None)
-    if container is None:
-        container = _make_list(tree, name)
-    return child(container, RDF + "li")
-
-
-def remove_value(tree: etree._ElementTree, name: str, text: str) -> None:
-    """Remove a text from a property wherever it stands, in whichever form."""
-    for description in descriptions(tree):
-        if name in description.attrib and _normal(description.attrib[name].strip()) == text:
-            del description.attrib[name]
-        for element in list(description.iterchildren(name)):
-            if len(element) == 0 and _normal(item_text(element)) == text:
-                _remove(element)
-    for container in list(containers(tree, name)):
-        for item in list_items(container):
-            if _normal(item_text(item)) == text:
-                drop_item(item)
-
-
-def drop_item(item: etree._Element) -> None:
-    """Remove an item of a list; a property whose list is empty then goes too."""
-    container = item.getparent()
-    _remove(item)
-    if len(container) == 0:
-        element = container.getparent()
-        _remove(container)
-        if len(element) == 0:
-            _remove(element)
-
-
 # --- Structures -----------------------------------------------------------------------------------------------------
 
 
 def structure(parent: etree._Element, fields: Iterable[tuple[str, str | None]]) -> None:
     """Make an element a structure of text fields; fields without a value are left out."""
     parent.set(RDF + "parseType", "Resource")
+    declared = parent.nsmap.values()
     for name, value in fields:
         if value is not None:
-            child(parent, name).text = value
+            plain = name[1 : name.index("}")] in declared
+            (etree.SubElement(parent, name) if plain else child(parent, name)).text = value
 
 
 def lang_alt(parent: etree._Element, name: str, text: str) -> None:
@@ -149,45 +86,13 @@ def lang_alt(parent: etree._Element, name: str, text: str) -> None:
 
 def child(parent: etree._Element, name: str, *prefixes: str) -> etree._Element:
     """A new child, with its namespace (and those of further prefixes) declared under the usual prefix if need be."""
-    own = next(prefix for prefix, namespace in PREFIXES.items() if name.startswith(namespace))
+    own = _PREFIX_OF[name[1 : name.index("}")]]
     known = parent.nsmap.values()
     missing = {prefix: _URIS[prefix] for prefix in (own, *prefixes) if _URIS[prefix] not in known}
     return etree.SubElement(parent, name, nsmap=missing or None)
 
 
-def lay_out(item: etree._Element) -> None:
-    """Lay out the property of a list item, one item a line; only blanks between elements change."""
-    element = item.getparent().getparent()
-    etree.indent(element, space=" ", level=sum(1 for _ in element.iterancestors()))
-
-
-# --- Details --------------------------------------------------------------------------------------------------------
-
-
-def _make_list(tree: etree._ElementTree, name: str) -> etree._Element:
-    """An empty Bag for a property, holding what the property said in attribute or text form."""
-    earlier = list(property_values(tree, name))
-    for description in descriptions(tree):
-        description.attrib.pop(name, None)
-        for element in list(description.iterchildren(name)):
-            _remove(element)
-    bag = child(child(_home(tree), name, *_INSIDE.get(name, ())), RDF + "Bag")
-    for text in earlier:
-        child(bag, RDF + "li").text = text
-    return bag
-
-
-def _home(tree: etree._ElementTree) -> etree._Element:
-    """The Description that takes new properties: the first one."""
-    found = descriptions(tree)
-    if found:
-        return found[0]
-    description = child(rdf_root(tree), RDF + "Description")
-    description.set(RDF + "about", "")
-    return description
-
-
-def _remove(element: etree._Element) -> None:
+def remove_element(element: etree._Element) -> None:
     """Remove an element and the blanks behind it, but keep a text that follows."""
     parent = element.getparent()
     if element.tail and element.tail.strip():
@@ -197,7 +102,3 @@ def _remove(element: etree._Element) -> None:
         else:
             previous.tail = (previous.tail or "") + element.tail
     parent.remove(element)
-
-
-def _normal(text: str) -> str:
-    return unicodedata.normalize("NFC", text)

@@ -29,6 +29,7 @@ from topicture.store.file_words import FileWords
 from topicture.store.lock import WriterLock
 from topicture.store.own_files import bears_mark, is_plain_name, mark, refuse_links, refuse_others_files
 from topicture.store.places import Places
+from topicture.store.regions import Regions
 from topicture.store.roots import file_inside, settle
 from topicture.store.shards import FeatureShards, read_image_numbers
 from topicture.store.suggestions import LearnedModel, Suggestions
@@ -47,7 +48,7 @@ class Catalog:
     folder : where it lies
     root : the folder of photos
     moved_from : where the whole collection was when the catalog was last written, if that was elsewhere
-    places, decisions, file_words, suggestions, writes : its parts
+    places, decisions, file_words, suggestions, regions, writes : its parts
     """
 
     def __init__(self, folder: Path, database: Database, lock: WriterLock | None):
@@ -59,6 +60,7 @@ class Catalog:
         self.decisions = Decisions(database)
         self.file_words = FileWords(database, self.decisions)
         self.suggestions = Suggestions(database)
+        self.regions = Regions(database)
         self.writes = Writes(database)
 
     # --- Opening -------------------------------------------------------------------------------------------

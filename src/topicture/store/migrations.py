@@ -12,6 +12,7 @@ models        what was learned, and when; the files lie in the folder of the sam
 suggestions   what a model suggests; never mixed with decisions
 written       the words that Topicture put, or was about to put, into the sidecar of a file
 troubles      why a sidecar could not be written at the last attempt
+regions       where in an image its likely words are; `settled` once a sidecar was written that could have them
 """
 
 import sqlite3
@@ -82,6 +83,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
            FROM former_file_words JOIN (SELECT path, image, substr(sidecars, instr(sidecars, ' ') + 1) AS rest
                                         FROM places WHERE sidecars != '') USING (path)""",
         "DROP TABLE former_file_words",
+    ),
+    (
+        """CREATE TABLE regions (image INTEGER NOT NULL REFERENCES images, word INTEGER NOT NULL REFERENCES words,
+                                 x REAL NOT NULL, y REAL NOT NULL, w REAL NOT NULL, h REAL NOT NULL,
+                                 probability REAL NOT NULL, model INTEGER NOT NULL REFERENCES models,
+                                 settled INTEGER NOT NULL)""",
+        "CREATE INDEX regions_by_image ON regions (image, word)",
     ),
 )
 

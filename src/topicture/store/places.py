@@ -155,6 +155,10 @@ class Places:
             [(reason, image, reason) for image, reason in reasons.items()],
         )
 
+    def reason(self, image: int) -> str | None:
+        """Why an image could not be looked at; None where it could, or nobody tried."""
+        return self._db.execute("SELECT reason FROM images WHERE id = ?", (image,)).fetchone()[0]
+
     def unreadable(self) -> Iterator[tuple[str, str]]:
         """(path, reason) of the living files whose picture could not be looked at."""
         rows = self._db.execute(

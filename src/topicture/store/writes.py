@@ -55,9 +55,11 @@ AND (written.path IS NOT NULL OR NOT {_SAID.format(word="tags.word")})
 AND NOT EXISTS (SELECT 1 FROM conflicts WHERE conflicts.image = tags.image AND conflicts.word = tags.word
                 AND resolved IS NULL)
 """
+# A word whose place in the photo was found only after it was written is written again.
 _NOT_DONE = (
     "(written.path IS NULL OR written.state = 'planned' OR written.by_machine != (tags.source = 'bulk') "
-    f"OR places.sidecars = '' OR NOT {_SAID.format(word='tags.word')})"
+    f"OR places.sidecars = '' OR NOT {_SAID.format(word='tags.word')} "
+    "OR EXISTS (SELECT 1 FROM regions WHERE regions.image = tags.image AND regions.word = tags.word AND NOT settled))"
 )
 # Words of ours are taken out where they are known to stand, and where something was decided about this very picture:
 # not beside one that merely took the place of another.
@@ -128,6 +130,11 @@ class Writes:
                 self._db.execute(
                     "INSERT OR IGNORE INTO file_words SELECT ?, ?, id, ? FROM words WHERE word = ?",
                     (where, due.image, origin, word.word),
+                )
+                self._db.execute(
+                    "UPDATE regions SET settled = 1 WHERE image = ? AND NOT settled "
+                    "AND word = (SELECT id FROM words WHERE word = ?)",
+                    (due.image, word.word),
                 )
             for text in due.remove:
                 for table in ("written", "file_words"):

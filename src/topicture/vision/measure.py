@@ -16,7 +16,8 @@ from topicture.vision.blobs import BLOBS, blob_features
 from topicture.vision.colour import colour_layout
 from topicture.vision.deep import Network, load_network
 from topicture.vision.read import Unreadable, read_content, shrink, try_read
-from topicture.vision.recipe import OF_REGIONS, Recipe
+from topicture.vision.recipe import OF_REGIONS, REGION_PARTS, Recipe
+from topicture.vision.region_parts import region_parts
 from topicture.vision.segment import crop_dark_border, segment
 from topicture.vision.sift import sift_patches
 
@@ -184,6 +185,9 @@ def _measure(
         assert labels is not None
         areas = np.bincount(labels[labels >= 0], minlength=int(labels.max()) + 1)
         arrays["region-areas"] = (areas / labels.size).astype(np.float32)
+    if set(REGION_PARTS) & set(steps):
+        assert labels is not None
+        arrays.update(zip(REGION_PARTS, region_parts(labels), strict=True))
     return {step: arrays[step] for step in steps}
 
 

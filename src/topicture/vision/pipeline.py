@@ -92,6 +92,7 @@ def describe(
     train: Any = None,
     workers: int = 2,
     cache: str | os.PathLike | None = None,
+    extra: Sequence[str] = (),
     progress: Progress | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> Description:
@@ -114,6 +115,8 @@ def describe(
     cache : folder, optional
         Where measurements are kept; a second run then measures only what is new or has changed. Without it they last
         for this call.
+    extra : steps, optional
+        Raw measurements to keep in the cache besides those of the views, such as `recipe.REGION_PARTS`.
     progress : callable, optional
         Called with (photos done, photos in all or None) after every photo.
     timeout : float
@@ -135,7 +138,7 @@ def describe(
     with ExitStack() as stack:
         if cache is None:
             cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="topicture-"))
-        shelf = _Shelf(stack.enter_context(FeatureCache(cache)), recipe)
+        shelf = _Shelf(stack.enter_context(FeatureCache(cache)), recipe, extra)
         run = _Run(photos, shelf, progress)
         measurer = Measurer(_placed(recipe))
         # A loaded network takes its file's size some times over: the graph, its optimised form, its working space.
@@ -184,9 +187,9 @@ def _absolute(path: str | os.PathLike) -> str:
 class _Shelf:
     """The part of a cache that holds one recipe's measurements."""
 
-    def __init__(self, cache: FeatureCache, recipe: Recipe) -> None:
+    def __init__(self, cache: FeatureCache, recipe: Recipe, extra: Sequence[str]) -> None:
         self.cache = cache
-        self.keys = recipe.keys()
+        self.keys = recipe.keys(extra)
         # A decoder of another version may read what this one can't; a crash may be another descriptor's fault.
         self._unreadable = f"read{READ_VERSION} pillow{PIL.__version__}"
         self._unmeasurable = " + ".join([self._unreadable, *self.keys.values()])

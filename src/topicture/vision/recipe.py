@@ -1,5 +1,6 @@
 """What to measure on a photo, and how: the views that fill a Corpus, and the recipe that names them."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from topicture.vision.read import READ_VERSION
 from topicture.vision.segment import SEGMENT_VERSION, segment_methods
 from topicture.vision.sift import SIFT
 
-__all__ = ["OF_REGIONS", "VIEWS", "Recipe", "View"]
+__all__ = ["OF_REGIONS", "REGION_PARTS", "VIEWS", "Recipe", "View"]
 
 
 class View(NamedTuple):
@@ -32,7 +33,10 @@ VIEWS = {
 }
 """Views by name. A recipe takes at most one for each field of a Corpus."""
 
-OF_REGIONS = ("regions:deep", "regions:blobs", "sift-regions", "region-areas")
+REGION_PARTS = ("region-parts", "region-edges")
+"""Raw measurements that no view is made of: where the regions lie (see `region_parts`)."""
+
+OF_REGIONS = ("regions:deep", "regions:blobs", "sift-regions", "region-areas", *REGION_PARTS)
 """Raw measurements that need the regions."""
 
 
@@ -100,8 +104,16 @@ class Recipe:
         """The raw measurements that the views need, each once."""
         return tuple(dict.fromkeys(step for view in self.views for step in VIEWS[view].steps))
 
-    def keys(self) -> dict[str, str]:
-        """Step -> key under which a cache keeps it: all that the numbers depend on, besides the photo, in one line."""
+    @property
+    def has_regions(self) -> bool:
+        """Whether photos are divided into regions."""
+        return any(step in OF_REGIONS for step in self.steps)
+
+    def keys(self, extra: Iterable[str] = ()) -> dict[str, str]:
+        """Step -> key under which a cache keeps it: all that the numbers depend on, besides the photo, in one line.
+
+        `extra` are steps besides those of the views.
+        """
         pixels = f"read{READ_VERSION} side{self.max_side} border{self.border}"
         regions = f"{self.segmentation}{SEGMENT_VERSION} {self.min_regions}-{self.max_regions} regions seed{self.seed}"
         network = network_key(self.network) if {"deep", "regions:deep"} & set(self.steps) else ""
@@ -114,10 +126,11 @@ class Recipe:
             "sift": patches,
             "sift-regions": patches,
             "region-areas": "",
+            **dict.fromkeys(REGION_PARTS, ""),
         }
         return {
             step: " ".join(filter(None, [step, ways[step], pixels, regions if step in OF_REGIONS else ""]))
-            for step in self.steps
+            for step in (*self.steps, *extra)
         }
 
     def to_json(self) -> dict[str, Any]:

@@ -1,0 +1,55 @@
+"""Where words are in a photo: replaced photo by photo, and written once for every word."""
+
+import pytest
+
+from topicture.store import Catalog
+from topicture.store.decisions import Decision
+from topicture.store.regions import Box
+
+SEA = Box("sea", 0.0, 0.5, 1.0, 0.5, 0.7)
+SKY = Box("sky", 0.0, 0.0, 1.0, 0.25, 0.6)
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    with Catalog.create(tmp_path) as catalog:
+        for number in (1, 2):
+            catalog.places.put(f"{number}.jpg", bytes([number]) * 32, 10, 0, "")
+        catalog.decisions.decide([Decision(1, "sea", "present")], "review")
+        catalog.decisions.decide([Decision(2, "sky", "present")], "file")
+        catalog.suggestions.add_model("0001", "corr-lda", 1, {})
+        yield catalog
+
+
+def write(catalog):
+    due = catalog.writes.due()
+    catalog.writes.plan(due)
+    for item in due:
+        catalog.writes.finish(item)
+    return [item.path for item in due]
+
+
+def test_images_that_are_not_named_keep_theirs(catalog):
+    catalog.regions.replace(1, {1: [SKY, SEA], 2: [SKY]})
+    assert catalog.regions.of(1) == [SKY, SEA]
+    catalog.regions.replace(1, {1: [SEA]})
+    assert (catalog.regions.of(1), catalog.regions.of(2)) == ([SEA], [SKY])
+    catalog.regions.replace(1, {1: []})
+    assert catalog.regions.of(1) == []
+
+
+def test_a_word_is_due_again_when_its_place_is_found_after_it_was_written(catalog):
+    assert write(catalog) == ["1.jpg"]
+    catalog.regions.replace(1, {1: [SKY], 2: [SKY]})  # of no word of ours
+    assert catalog.writes.count_due() == 0
+    catalog.regions.replace(1, {1: [SEA, SKY]})
+    assert catalog.writes.count_due() == 1
+    assert write(catalog) == ["1.jpg"]
+    assert catalog.writes.due() == []
+
+
+def test_a_place_that_changes_is_not_written_again(catalog):
+    catalog.regions.replace(1, {1: [SEA]})
+    write(catalog)
+    catalog.regions.replace(1, {1: [SEA._replace(probability=0.5), SKY]})
+    assert catalog.writes.due() == []
