@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from topicture.corpus import Corpus
 from topicture.models.blend import nats_by_word
-from topicture.models.blend_choice import choose_blend, judge_choice
+from topicture.models.blend_choice import choose_blend, judge_choice, word_frequencies_of_folds
 
 
 @pytest.fixture
@@ -47,3 +48,12 @@ def test_a_member_that_knows_is_kept(useless):
     judged = judge_choice([members[0], knows], p_w, captions, fold_of)
     assert nats_by_word(judged.answers, captions) < 0.1
     np.testing.assert_array_equal(judged.answers, judged.alone[1])
+
+
+def test_frequencies_leave_the_fold_out_but_know_the_vocabulary():
+    """A word of the vocabulary is somewhere: a fold without it says no more than that."""
+    captions = np.repeat(np.eye(3), [6, 2, 2], axis=0)
+    fold_of = np.array([0, 0, 0, 1, 1, -1, 0, 1, 0, 0])
+    p_w = word_frequencies_of_folds(Corpus.from_arrays(captions=captions), fold_of)
+    np.testing.assert_allclose(p_w[0], np.array([3.5, 1.5, 1.5]) / 6.5)  # counted: 3, 1 and 0
+    np.testing.assert_allclose(p_w[1], np.array([4.5, 1.5, 2.5]) / 8.5)  # counted: 4, 1 and 2

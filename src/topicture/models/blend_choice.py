@@ -12,7 +12,6 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.models.blend import Blend, best_background, fit_blend, nats_by_word, pruned
-from topicture.models.empirical import word_frequencies
 
 __all__ = ["BlendChoice", "Judged", "choose_blend", "judge_choice", "word_frequencies_of_folds"]
 
@@ -39,13 +38,17 @@ class Judged(NamedTuple):
 
 
 def word_frequencies_of_folds(corpus: Corpus, fold_of: np.ndarray) -> np.ndarray:
-    """Word frequencies without the captions of each fold, (n_folds, V)."""
-    return np.stack(
-        [
-            word_frequencies(corpus.without_captions(fold_of == fold), PSEUDO_COUNT)
-            for fold in range(int(fold_of.max()) + 1)
-        ]
-    )
+    """Word frequencies without the captions of each fold, (n_folds, V).
+
+    A word that occurs counts at least once: the vocabulary tells as much, and the model that is used in the end has
+    seen every word.
+    """
+    occurs = np.asarray(corpus.captions.sum(axis=0)).ravel() > 0
+    found = []
+    for fold in range(int(fold_of.max()) + 1):
+        others = np.asarray(corpus.captions[fold_of != fold].sum(axis=0)).ravel()
+        found.append(np.maximum(others, occurs) + PSEUDO_COUNT)
+    return np.stack([one / one.sum() for one in found])
 
 
 def choose_blend(
