@@ -14,7 +14,7 @@ import pytest
 import typer
 from whole_run import RUNS, RUNS_SHORT, environment, new_collection, run_all, script
 
-from topicture.app.cli import app
+from topicture.app.commands import app
 
 CHANGES = (
     "creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,link,linkat,symlink,symlinkat,truncate,"

@@ -25,7 +25,7 @@ def write(catalog):
     due = catalog.writes.due()
     catalog.writes.plan(due)
     for item in due:
-        catalog.writes.finish(item)
+        catalog.writes.finish(item, f"120 7 {item.path}.xmp")
     return [item.path for item in due]
 
 

@@ -14,7 +14,9 @@ from PIL import Image
 
 from topicture.errors import CorpusError, DataNotFound, ModelFileError, TopictureError
 from topicture.vision import measure, pipeline
+from topicture.vision.cache import FeatureCache
 from topicture.vision.features import Features
+from topicture.vision.measure import Measured, Measurer
 from topicture.vision.pipeline import Photo, describe
 from topicture.vision.recipe import Recipe
 
@@ -286,7 +288,7 @@ def test_unreadable_photos_are_skipped_with_reasons(tmp_path):
     assert "No such file" in reasons[str(tmp_path / "missing.jpg")]
     assert "HTML" in reasons[rf"{tmp_path}/\udcff\n.jpg"]
     assert "empty" in reasons["empty"]
-    assert "directory" in reasons[str(tmp_path)]
+    assert reasons[str(tmp_path)] == "not a regular file"
     assert "uint8" in reasons["shape"]
 
 
@@ -364,3 +366,75 @@ def test_mistakes_are_told_before_the_work(tasks_done):
     assert tasks_done == []
     with pytest.raises(CorpusError):
         run([photos(1)[0], photos(1)[0]])  # the same id twice
+
+
+# --- What a worker says is not believed -------------------------------------------------------------------------------
+
+
+class Liar(Measurer):
+    """A worker that was taken over, and speaks of another photo than it was given."""
+
+    def __call__(self, task):
+        measured = super().__call__(task)
+        return Measured(b"x" * 32, measured.arrays)
+
+
+class Chatterbox(Measurer):
+    def __call__(self, task):
+        measured = super().__call__(task)
+        return Measured(measured.content, {**measured.arrays, "deep": np.zeros(3)})
+
+
+@pytest.mark.parametrize(
+    ("worker", "reason"), [(Liar, "it changed while it was read"), (Chatterbox, "other measurements")]
+)
+def test_measurements_of_another_photo_are_not_kept(worker, reason, tmp_path, monkeypatch):
+    """Neither under the identity of that photo, nor beside what was asked for."""
+    monkeypatch.setattr(pipeline, "Measurer", worker)
+    paths = files(tmp_path, 1)
+    with pytest.raises(CorpusError, match=reason):
+        describe(paths, "colour-layout", vocabulary=["a"], workers=0, cache=tmp_path / "cache")
+    with FeatureCache(tmp_path / "cache") as cache:
+        assert cache.missing(b"x" * 32, ["any"]) == ["any"]
+        assert cache._database.execute("SELECT count(*) FROM arrays").fetchone() == (0,)
+
+
+def test_a_photo_that_changed_since_it_was_hashed_is_kept_as_it_is_now(tmp_path, monkeypatch):
+    (path,) = files(tmp_path, 1)
+    monkeypatch.setattr(FeatureCache, "content_of", lambda *_: b"y" * 32)
+    assert len(describe([path], "colour-layout", vocabulary=["a"], workers=0).corpus) == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(b"x", {"deep": np.array([np.nan])}), ("x", {}), (b"x", {1: np.zeros(1)}), (b"x", {"deep": [1.0]})],
+)
+def test_measurements_are_finite_numbers(values):
+    with pytest.raises((TypeError, ValueError)):
+        Measured(*values)
+
+
+def test_paths_may_be_relative(tmp_path, monkeypatch):
+    """Workers have another working folder."""
+    files(tmp_path, 2)
+    monkeypatch.chdir(tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    found = describe(names, "colour-layout", vocabulary=["a"], workers=1)
+    assert found.corpus.image_ids.tolist() == names
+
+
+def test_what_is_no_photo_by_its_size_or_kind_is_not_even_hashed(tmp_path):
+    """A sparse file would be read for minutes, a pipe would be waited for for ever."""
+    with (tmp_path / "sparse.tif").open("wb") as file:
+        file.truncate(40 << 30)
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (path,) = files(tmp_path, 1)
+    start = time.monotonic()
+    found = describe(
+        [tmp_path / "sparse.tif", tmp_path / "pipe.jpg", path], "colour-layout", vocabulary=["a"], workers=0
+    )
+    assert [outcome.reason.partition(" bytes")[2] or outcome.reason for outcome in found.unreadable] == [
+        f" is over the limit of {1 << 30}",
+        "not a regular file",
+    ]
+    assert time.monotonic() - start < 20

@@ -28,7 +28,7 @@ from topicture.vision.cache import FeatureCache
 from topicture.vision.features import Features, fit_features
 from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, with_labels
 from topicture.vision.networks import NETWORKS, own_network_bytes
-from topicture.vision.read import READ_VERSION, Unreadable
+from topicture.vision.read import READ_VERSION, Unreadable, check_file
 from topicture.vision.recipe import Recipe
 from topicture.vision.workers import MEMORY_LIMIT, Failure, run_isolated
 
@@ -293,7 +293,10 @@ class _Run:
         try:
             source = photo.source() if callable(photo.source) else photo.source
             content = self._content(source, photo.labels)
-        except (OSError, ImageError, ValueError) as error:
+        except ImageError as error:
+            self._reasons[number] = str(error)
+            return None
+        except (OSError, ValueError) as error:
             self._reasons[number] = f"can't be opened ({getattr(error, 'strerror', None) or error})"
             return None
         self._contents[number] = content
@@ -311,6 +314,7 @@ class _Run:
 
     def _content(self, source: Any, labels: np.ndarray | None) -> bytes:
         if isinstance(source, str | os.PathLike):
+            check_file(source)
             return with_labels(self._shelf.cache.content_of(source), labels)
         return content_id(source, labels)
 

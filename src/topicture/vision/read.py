@@ -29,6 +29,7 @@ __all__ = [
     "Picture",
     "Source",
     "Unreadable",
+    "check_file",
     "read",
     "read_content",
     "shrink",
@@ -193,14 +194,21 @@ def _decode(source: Source, max_side: int | None) -> tuple[np.ndarray, str]:
         return np.asarray(rgb, dtype=np.uint8), str(image.format)
 
 
+def check_file(path: str | os.PathLike) -> None:
+    """Raise ImageError where a file should not even be opened, and OSError where it can't be looked at."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):  # a pipe or device could block for ever
+        raise ImageError("not a regular file")
+    if status.st_size > MAX_BYTES:
+        raise ImageError(f"{status.st_size} bytes is over the limit of {MAX_BYTES}")
+
+
 def _content(path: str | os.PathLike) -> bytes:
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):  # a pipe or device could block for ever
-            raise _Refused("not a regular file")
-        if status.st_size > MAX_BYTES:
-            raise _Refused(f"{status.st_size} bytes is over the limit of {MAX_BYTES}")
+        check_file(path)
         return Path(path).read_bytes()
+    except ImageError as refusal:
+        raise _Refused(str(refusal)) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise _Refused(f"can't be opened ({reason})") from error
