@@ -91,11 +91,6 @@ class Prior(Annotator):
     def _annotate(self, corpus):
         return np.tile(self.weights / self.weights.sum(), (len(corpus), 1))
 
-    def _state(self):
-        return {}, {}
-
-    def _restore(self, arrays, facts): ...
-
 
 def test_large_arrays_that_differ_in_the_middle_are_two_candidates(monkeypatch):
     """The text of an array of more than 1000 numbers shows the first and the last three."""

@@ -169,12 +169,12 @@ class Annotator(ABC, BaseEstimator):
             raise ModelFileError(f"{source}: the model is damaged or incomplete ({error})") from None
         return annotator
 
-    @abstractmethod
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Fitted arrays, and whatever else is JSON."""
+        """Fitted arrays, and whatever else is JSON; not needed for an annotator that is never saved."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None: ...
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        raise NotImplementedError
 
     # --- Checks ------------------------------------------------------------------------------------------
 
