@@ -27,6 +27,7 @@ RUNS = {
     "tags": [["tags"]],
     "write": [["write"]],
     "undo": [["undo"]],
+    "conflicts": [["conflicts"]],
     "status": [["status"]],
     "models": [["models"]],
     "export": [["export", "../outside/tags.json", "--format", "coco"]],

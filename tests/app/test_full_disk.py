@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from photo_folder import hashes, make_library
+from photo_folder import copy_library, hashes, make_library
 
 from topicture.app.service import Library
 from topicture.errors import TopictureError
@@ -87,7 +87,7 @@ def test_backup(learned, small, topicture, left):
 @pytest.mark.parametrize("left", [8192, 32768])
 def test_index_and_cache(learned, small, topicture, left):
     """The catalog itself lies on the full disk: nothing that was decided is lost, and the work is done later."""
-    shutil.copytree(learned.folder.parent, small / "photos")
+    copy_library(learned.folder.parent, small / "photos")
     shutil.rmtree(small / "photos" / ".topicture" / "cache")  # everything is measured again
     library = Library.find(small / "photos")
     words, index = library.words(), os.listdir(library.folder / "index")

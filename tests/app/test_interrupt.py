@@ -16,10 +16,11 @@ from topicture.app.service import Library
 
 # The moment is counted from where the program takes charge: before that, Python itself is starting.
 PROGRAM = """
-import os
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where it is ignored
 from topicture.app import cli
 run = cli._run
-cli._run = lambda interrupts: os.write(3, b".") and run(interrupts)
+cli._run = lambda interrupts: os.write(int(os.environ["TOPICTURE_TEST_PIPE"]), b".") and run(interrupts)
 cli.main()
 """
 SECONDS = 5.0  # 2 on a machine that has nothing else to do
@@ -56,19 +57,13 @@ def interrupted(arguments, after, root, *, group=True):
     """Run a command and interrupt it: (exit code, errors, seconds from the signal to the end, who still lives)."""
     mark = uuid.uuid4().hex
     reading, writing = os.pipe()
-
-    def in_child():  # this test may itself run where SIGINT is ignored
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.dup2(writing, 3)
-
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments, "-c", os.fspath(root)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, MARK: mark},
+        env={**os.environ, MARK: mark, "TOPICTURE_TEST_PIPE": str(writing)},
         start_new_session=True,
-        preexec_fn=in_child,
-        pass_fds=(3,),
+        pass_fds=(writing,),
     )
     os.close(writing)
     os.read(reading, 1)
