@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 from topicture.corpus import Vocabulary
 from topicture.search import WordIndex
 from topicture.store import Catalog
-from topicture.store.decisions import Decision
+from topicture.store.decisions.decisions import Decision
 
 N_WORDS = 300
 TARGETS = {"scan, unchanged": (10.0, "s"), "search": (0.1, "s"), "status": (1.0, "s")}
@@ -67,7 +67,7 @@ def _measure(name: str, function, n: int) -> dict:
 
 def _command(root: Path, arguments: list[str]) -> tuple[float, float]:
     """Seconds and peak memory in MB of a command in a process of its own."""
-    code = "from topicture.app.cli import main; main()"
+    code = "from topicture.app.cli.main import main; main()"
     start = time.perf_counter()
     pid = os.posix_spawn(
         sys.executable,

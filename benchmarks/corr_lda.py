@@ -26,9 +26,9 @@ from scipy.special import digamma, gammaln, xlogy
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image, Tokens
-from topicture.models import em
-from topicture.models.corr_lda import CorrLDA
-from topicture.models.gaussian_lda import DirichletParams
+from topicture.models.em import loop as em
+from topicture.models.regions.corr_lda import CorrLDA
+from topicture.models.regions.gaussian_lda import DirichletParams
 
 N_IMAGES, N_TOPICS, N_FEATURES, N_WORDS, N_SWEEPS = 5_000, 200, 46, 168, 20
 

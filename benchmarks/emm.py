@@ -20,9 +20,10 @@ from scipy import sparse
 from scipy.special import digamma, gammaln
 
 from topicture.corpus import Corpus
-from topicture.models import em, passes
-from topicture.models.emm import EMM
-from topicture.models.emm_margin import EMMMargin
+from topicture.models.classes.emm import EMM
+from topicture.models.classes.emm_margin import EMMMargin
+from topicture.models.em import loop as em
+from topicture.models.em import passes
 
 SWEEPS = 10
 ROUNDS = 9

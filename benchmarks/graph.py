@@ -13,7 +13,7 @@ import time
 import numpy as np
 from scipy import sparse
 
-from topicture.models.graph import Graph, GraphRule, Views
+from topicture.models.graphs.graph import Graph, GraphRule, Views
 
 
 def images(n, n_visual=1000, per_image=10, n_themes=300, seed=0):

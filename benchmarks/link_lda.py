@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.models.link_lda import LinkLDA
+from topicture.models.counts.link_lda import LinkLDA
 
 K, SLACK, SEEDS = 100, 1.05, (1, 2, 3, 4, 5)
 PEERS = Path(__file__).with_name("link_lda_peers.py")

@@ -5,7 +5,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from topicture.annotations import metrics
+from topicture.annotations.measures import metrics
 
 N_IMAGES, N_WORDS, N_TRUE = 10_000, 400, 3
 

@@ -10,8 +10,9 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from topicture.corpus.batches import Batches
-from topicture.models import em, mix_unigram
-from topicture.models.mix_unigram import EXACT, DirichletParams, PointParams, Prior
+from topicture.models.counts import mix_unigram
+from topicture.models.counts.mix_unigram import EXACT, DirichletParams, PointParams, Prior
+from topicture.models.em import loop as em
 
 PRIOR = Prior(0.01, 0.1, 0.1)
 ROUNDS = 7

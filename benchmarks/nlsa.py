@@ -19,8 +19,8 @@ from sklearn.decomposition import KernelPCA
 from sklearn.neighbors import NearestNeighbors
 
 from topicture.corpus import Corpus
-from topicture.models.iwe import IWE
-from topicture.models.nlsa import NLSA
+from topicture.models.spaces.iwe import IWE
+from topicture.models.spaces.nlsa import NLSA
 
 N_TRAIN, N_TEST, N_COMPONENTS, N_NEIGHBOURS = 5000, 2000, 50, 3
 N_COLUMNS, N_WORDS, N_KINDS = 648, 150, 60

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from topicture.app.service import Library
-from topicture.collection.keywords import photo_keywords
-from topicture.collection.sidecar import Tag, write_sidecar
+from topicture.app.verbs.library import Library
+from topicture.collection.metadata.keywords import photo_keywords
+from topicture.collection.sidecar.write import Tag, write_sidecar
 
 SIZES = (500, 1_000, 2_000, 4_000, 8_000)
 KEYWORDS = 2_000

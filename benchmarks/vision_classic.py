@@ -16,12 +16,12 @@ import faiss
 import numpy as np
 from PIL import Image
 
-from topicture.collection.scenes import render_scene
-from topicture.vision.blobs import BLOBS, blob_features
-from topicture.vision.colour import colour_layout
-from topicture.vision.quantise import fit_codebook
+from topicture.demo.scenes import render_scene
+from topicture.vision.features.blobs import BLOBS, blob_features
+from topicture.vision.features.colour import colour_layout
+from topicture.vision.features.quantise import fit_codebook
+from topicture.vision.features.sift import SIFT, sift_patches
 from topicture.vision.segment import crop_dark_border, segment, segment_methods
-from topicture.vision.sift import SIFT, sift_patches
 
 N_SMALL, N_LARGE = 40, 8
 N_WORDS = 500

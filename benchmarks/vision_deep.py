@@ -15,12 +15,12 @@ from time import perf_counter
 
 import numpy as np
 from PIL import Image
+from topicture_experiments.descriptors.images import compare_on_corel
 
-from topicture.collection.scenes import render_scene
 from topicture.corpus.datasets import corel5k
-from topicture.experiments.descriptor_images import compare_on_corel
-from topicture.vision.deep import load_network
-from topicture.vision.features import Features
+from topicture.demo.scenes import render_scene
+from topicture.vision.features.transform import Features
+from topicture.vision.networks.deep import load_network
 from topicture.vision.pipeline import describe
 from topicture.vision.read import read
 from topicture.vision.recipe import Recipe

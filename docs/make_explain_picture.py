@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from topicture.app.explain_page import page_of
-from topicture.app.explaining import explain
-from topicture.app.explanation import Explanation
-from topicture.app.service import Library
-from topicture.collection.scenes import write_collection
+from topicture.app.explain.explaining import explain
+from topicture.app.explain.explanation import Explanation
+from topicture.app.explain.page import page_of
+from topicture.app.verbs.library import Library
+from topicture.demo.scenes import write_collection
 from topicture.store import Catalog
 
 N_SCENES, CAPTIONED, CURVE_MINUTES = 240, 0.5, 5.0

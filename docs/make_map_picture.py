@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from topicture.annotations.embedding_map import draw_map, embedding_map
-from topicture.annotations.figure_style import save_figure
-from topicture.collection.scenes import VOCABULARY, render_scenes
+from topicture.annotations.figures.embedding_map import draw_map, embedding_map
+from topicture.annotations.figures.style import save_figure
 from topicture.corpus import Corpus
-from topicture.models.iwe import IWE
-from topicture.models.nlsa import NLSA
-from topicture.vision.colour import colour_layout
+from topicture.demo.scenes import VOCABULARY, render_scenes
+from topicture.models.spaces.iwe import IWE
+from topicture.models.spaces.nlsa import NLSA
+from topicture.vision.features.colour import colour_layout
 
 N_SCENES, N_TAGGED, WIDTH, HEIGHT = 900, 600, 128, 96
 TARGET = Path(__file__).parent / "images" / "map.png"

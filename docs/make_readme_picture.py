@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from topicture.collection.scenes import render_scene
+from topicture.demo.scenes import render_scene
 
 CHOSEN = (2, 20, 39, 44, 52, 60, 66, 205)
 WIDTH, HEIGHT, COLUMNS, GAP = 256, 192, 4, 6

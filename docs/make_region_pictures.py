@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from scipy.ndimage import binary_dilation
 from skimage.segmentation import find_boundaries
 
-from topicture.collection.scenes import render_scene
+from topicture.demo.scenes import render_scene
 from topicture.vision.segment import segment, segment_methods
 
 SCENES = (2, 8, 13)  # of seed 0

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
+from topicture_experiments.shared.region_truth import RegionTruth, region_truth
 
-from topicture.annotations.plots import compared_region_words, labelled_regions
+from topicture.annotations.figures.plots import compared_region_words, labelled_regions
 from topicture.annotations.predict import region_labels, top_words, top_words_of_each
-from topicture.collection.scenes import VOCABULARY, Scene, render_scene, render_scenes
 from topicture.corpus import Vocabulary
-from topicture.experiments.region_truth import RegionTruth, region_truth
+from topicture.demo.scenes import VOCABULARY, Scene, render_scene, render_scenes
 from topicture.models.base import Annotator
 from topicture.models.registry import make_annotator
-from topicture.vision.features import Features
+from topicture.vision.features.transform import Features
 from topicture.vision.measure import photo_regions
 from topicture.vision.pipeline import Photo, describe
 from topicture.vision.recipe import Recipe

@@ -1,6 +1,6 @@
 """What holds for the claims of every report."""
 
-from topicture.experiments.summary import REPORTS, Claim, claims_of
+from topicture_experiments.shared.summary import REPORTS, Claim, claims_of
 
 
 def checked_claims(report: str, evidence: dict) -> dict[str, Claim]:

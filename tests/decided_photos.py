@@ -5,7 +5,7 @@ import os
 from photo_folder import LONG_AGO, hashes, make_library, put, xmp
 
 from topicture.store import Catalog
-from topicture.store.decisions import Decision
+from topicture.store.decisions.decisions import Decision
 
 
 def decided(root, n=6, words_each=lambda number: 2):

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 from PIL import Image
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 from topicture.store import Catalog
 
 COLOURS = {"rose": (200, 40, 50), "grass": (50, 170, 60), "sea": (40, 70, 190), "sand": (215, 195, 120)}

@@ -82,7 +82,7 @@ def run_all(photos, env, runs=RUNS, before=(), timeout=120):
     for number, (verb, arguments) in enumerate(every):
         prefix = before(number, verb) if callable(before) else list(before)
         done = subprocess.run(
-            [*prefix, *script(photos, "from topicture.app.cli import main; main()"), *arguments],
+            [*prefix, *script(photos, "from topicture.app.cli.main import main; main()"), *arguments],
             cwd=photos,
             env=env,
             stdin=subprocess.DEVNULL,

@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
+from topicture_experiments.shared.running import spread
 
-from topicture.annotations import quality_curves, teaching
-from topicture.annotations.auto_choice import held_out
-from topicture.annotations.choose import choose
-from topicture.annotations.protocols import random_splits, run_experiment
-from topicture.annotations.refitting import FixedBlend
-from topicture.app.choosing import fit as fit_for_learn
+from topicture.annotations import teaching
+from topicture.annotations.choice import quality_curves
+from topicture.annotations.choice.choose import choose
+from topicture.annotations.choice.refitting import LikeBlend
+from topicture.annotations.choice.trials import held_out
+from topicture.annotations.measures.protocols import random_splits, run_experiment
+from topicture.app.learning.choosing import fit as fit_for_learn
 from topicture.app.progress import silent
 from topicture.corpus import Corpus
-from topicture.experiments.running import spread
-from topicture.models import em
-from topicture.models.blend import Blend
-from topicture.models.mix_unigram import MixUnigram
+from topicture.models.counts.mix_unigram import MixUnigram
+from topicture.models.em import loop as em
 
 SMALL = {"n_topics": 3, "n_init": 1, "max_iter": 4}
 
@@ -35,9 +35,7 @@ def corpus_of(n_images=30):
 CALLERS = {
     "choose": lambda corpus: choose("mix-unigram", corpus, {"eta_words": [0.1]}, **SMALL),
     "held out": lambda corpus: held_out(make, corpus),
-    "blend": lambda corpus: FixedBlend([make()], Blend(np.zeros(1), np.ones(1), 0.0), np.ones(4) / 4).fit(
-        corpus
-    ),
+    "blend": lambda corpus: LikeBlend([make()], seed=0).fit(corpus),
     "quality": lambda corpus: quality_curves.learning_curve(make, corpus, n_draws=1),
     "teaching": lambda corpus: teaching.learning_curve(
         make, corpus, corpus, "random", start=5, step=5, stop=10, seed=0

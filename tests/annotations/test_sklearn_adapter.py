@@ -14,13 +14,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import topicture as tp
-from topicture.annotations import metrics
+from topicture.annotations.measures import metrics
 from topicture.annotations.sklearn_adapter import AnnotatorClassifier
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
+from topicture.models.counts.mix_unigram import MixUnigram
 from topicture.models.empirical import Empirical
-from topicture.models.mix_unigram import MixUnigram
 from topicture.models.registry import annotator_class
 
 # Checks that can't apply, each with its reason; the same table stands in docs/scikit-learn.md.

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from topicture_experiments.auto.teaching import table
 
-from topicture.annotations.auto_choice import held_out, judge, settled
+from topicture.annotations.choice.trials import held_out, judge, settled
 from topicture.annotations.teaching import (
     LearningCurve,
     Point,
@@ -14,7 +15,6 @@ from topicture.annotations.teaching import (
 )
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
-from topicture.experiments.teaching_report import table
 from topicture.models.registry import make_annotator
 
 

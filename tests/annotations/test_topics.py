@@ -7,7 +7,7 @@ from corpora import make_tiny_corpus
 import topicture as tp
 from topicture.annotations.topics import members_of, topics_of
 from topicture.corpus import Corpus
-from topicture.models.auto import Auto
+from topicture.models.blends.auto import Auto
 from topicture.models.registry import make_annotator
 
 KINDS, PER_KIND = 3, 20

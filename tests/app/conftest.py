@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from topicture.app.cli import main
+from topicture.app.cli.main import main
 
 
 @pytest.fixture

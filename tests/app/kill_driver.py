@@ -20,17 +20,17 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from photo_folder import RECIPE, hashes, make_photos
 
-import topicture.annotations.presence
-import topicture.app.annotating
-import topicture.app.learning
-import topicture.app.reviewing
-import topicture.app.scanning
-import topicture.app.status
-import topicture.app.writing
-import topicture.models.lsa
-import topicture.store.safety
-from topicture.app.service import Library
-from topicture.collection.keywords import photo_keywords
+import topicture.annotations.choice.presence
+import topicture.app.learning.annotating
+import topicture.app.learning.learning
+import topicture.app.verbs.reviewing
+import topicture.app.verbs.scanning
+import topicture.app.verbs.status
+import topicture.app.verbs.writing
+import topicture.models.spaces.lsa
+import topicture.store.safety.checks
+from topicture.app.verbs.library import Library
+from topicture.collection.metadata.keywords import photo_keywords
 from topicture.store import Catalog, CatalogError
 
 VERBS = ("init", "scan", "learn", "annotate", "accept", "reject", "write")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_photos, put
 
-from topicture.app import scanning
-from topicture.app.review_loop import HELP, ask_in_terminal
-from topicture.app.service import Library
+from topicture.app.cli.review_loop import HELP, ask_in_terminal
+from topicture.app.verbs import scanning
+from topicture.app.verbs.library import Library
 from topicture.store import Catalog
 
 VERBS = (

@@ -8,9 +8,9 @@ import pytest
 from decided_photos import later, sidecars, state
 from photo_folder import jpeg, make_library, put, xmp
 
-from topicture.collection.keywords import photo_keywords
+from topicture.collection.metadata.keywords import photo_keywords
 from topicture.store import Catalog
-from topicture.store.decisions import Decision
+from topicture.store.decisions.decisions import Decision
 
 exiftool = pytest.mark.skipif(shutil.which("exiftool") is None, reason="exiftool is not installed")
 SIDECAR = "photo-002.jpg.xmp"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from photo_folder import copy_library, learn, make_library
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 from topicture.errors import TopictureError
 from topicture.models.files import read_model, write_model
 from topicture.store import Catalog

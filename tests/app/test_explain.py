@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_photos, put, words_of
 
-from topicture.app import cli_explain
-from topicture.app.service import Library
+from topicture.app.cli import explain as cli_explain
+from topicture.app.verbs.library import Library
 
 HOSTILE_WORD = "<script>alert(1)</script> & \"x\" 'y' {{ 7*7 }}"
 HOSTILE_NAME = "<img src=x onerror=alert(2)>.jpg"
@@ -129,7 +129,7 @@ def test_held_out_answers_are_made_once(root, topicture, monkeypatch):
         raise AssertionError("fitted again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("topicture.app.evidence.held_out_again", refuse)
+        patch.setattr("topicture.app.explain.held_out.held_out_again", refuse)
         assert topicture("explain", "--workers", 0)[0] == 0
     kept.write_bytes(kept.read_bytes()[:100])  # damaged: made again
     assert topicture("explain", "--workers", 0)[0] == 0

@@ -7,7 +7,7 @@ import pytest
 from photo_folder import RECIPE, put, xmp
 from PIL import Image
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 
 COLOURS = {"meadow": (60, 160, 70), "sea": (50, 90, 190), "desert": (200, 170, 90)}
 N_TAGGED, N = 72, 96

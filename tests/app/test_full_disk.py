@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from photo_folder import copy_library, hashes, make_library
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 from topicture.errors import TopictureError
 from topicture.vision.cache import FeatureCache
 
@@ -117,7 +117,7 @@ def test_a_killed_backup_leaves_nothing_for_good(learned, tmp_path, topicture):
     killed = (
         "import os, sys, shutil\n"
         "shutil.copytree = lambda *arguments: os.kill(os.getpid(), 9)\n"
-        "from topicture.app.service import Library\n"
+        "from topicture.app.verbs.library import Library\n"
         "Library(sys.argv[1]).backup(sys.argv[2])\n"
     )
     subprocess.run([sys.executable, "-c", killed, str(learned.folder), str(tmp_path / "copy")])

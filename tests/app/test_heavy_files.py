@@ -5,7 +5,7 @@ import time
 
 from photo_folder import make_library, put
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 
 
 def test_heavy_files_do_not_stop_a_scan(tmp_path):

@@ -70,11 +70,11 @@ def test_no_command_runs_anything_from_the_folder(photos, mark, env):
 
 
 LIBRARY = {
-    "scenes": "from topicture.collection.scenes import render_scenes; "
+    "scenes": "from topicture.demo.scenes import render_scenes; "
     "print(len(list(render_scenes(2, 0, 64, 48, workers=2))))",
     "describe": "from topicture.vision.pipeline import describe; "
     "print(len(describe(['photo-000.jpg', 'photo-002.jpg'], 'colour-layout', captions=[['a'], ['b']]).corpus))",
-    "spread": "from topicture.experiments.running import spread; from math import sqrt; "
+    "spread": "from topicture_experiments.shared.running import spread; from math import sqrt; "
     "print(len(dict(spread(sqrt, [1, 4], jobs=2))))",
 }
 
@@ -108,7 +108,7 @@ TRAP = "open('cv2.py', 'w').write('open(\"ran\", \"w\")'); open('struct.py', 'w'
 
 def test_settings_beside_the_photos_are_not_even_read(photos, env):
     code = (
-        "from topicture.app.own_process import own_this_process; own_this_process(); import matplotlib, os; "
+        "from topicture.app.cli.own_process import own_this_process; own_this_process(); import matplotlib, os; "
         "print(matplotlib.rcParams['text.usetex'], matplotlib.rcParams['figure.dpi'], os.getcwd())"
     )
     done = subprocess.run(

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from photo_folder import hashes, make_library
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 
 # The moment is counted from where the program takes charge: before that, Python itself is starting.
 PROGRAM = """
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where it is ignored
-from topicture.app import cli
+from topicture.app.cli import main as cli
 run = cli._run
 cli._run = lambda interrupts: os.write(int(os.environ["TOPICTURE_TEST_PIPE"]), b".") and run(interrupts)
 cli.main()

@@ -38,7 +38,7 @@ WITHOUT_ROOM = """
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
-from topicture.app.cli import main
+from topicture.app.cli.main import main
 main()
 """
 

@@ -5,7 +5,7 @@ import os
 import pytest
 from photo_folder import hashes, make_library
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 
 PHOTO, THEIRS = "photo-000.jpg", "notes.html"
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from photo_folder import LONG_AGO, jpeg, make_library, put, xmp
 
-from topicture.collection.keywords import photo_keywords
+from topicture.collection.metadata.keywords import photo_keywords
 from topicture.store import Catalog
-from topicture.store.decisions import OURS
+from topicture.store.decisions.decisions import OURS
 
 PHOTOS = ("photo-000.jpg", "photo-002.jpg")
 WORDS = ("tiger", "grass", "sea")

@@ -9,8 +9,8 @@ import pytest
 from photo_folder import make_photos, words_of
 from PIL import Image
 
-from topicture.app.labelling import Labelled, RegionLabel, boxes_of
-from topicture.app.service import Library
+from topicture.app.learning.labelling import Labelled, RegionLabel, boxes_of
+from topicture.app.verbs.library import Library
 
 RECIPE = {
     "views": ["regions:blobs", "visual_words:blobs"],
@@ -69,7 +69,7 @@ def test_regions_are_labelled(library):
 
 
 def test_regions_are_drawn(library, tmp_path):
-    from topicture.app.drawing import draw_regions
+    from topicture.app.verbs.drawing import draw_regions
 
     (tmp_path / "regions.png").write_bytes(draw_regions(library.regions("photo-032.jpg")))
     with Image.open(tmp_path / "regions.png") as picture:

@@ -4,7 +4,7 @@ import pytest
 from decided_photos import later, state
 from photo_folder import jpeg, make_library, put, xmp
 
-from topicture.app.scanning import FEW_WITHDRAWN
+from topicture.app.verbs.scanning import FEW_WITHDRAWN
 from topicture.store import Catalog
 
 
@@ -72,7 +72,7 @@ def test_a_keyword_that_returns_restores_its_tag(library, root):
 
 
 def test_a_decision_that_an_older_version_withdrew_returns_with_its_source_and_probability(library, root):
-    from topicture.store.decisions import Decision
+    from topicture.store.decisions.decisions import Decision
 
     with Catalog.open(library.folder, write=True) as catalog:
         image = catalog.places.at("photo-004.jpg").image
@@ -134,7 +134,7 @@ def test_the_command_refuses_and_says_how(stripped, root, topicture):
 
 @pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 1)])
 def test_in_a_terminal_the_command_asks(stripped, root, topicture, monkeypatch, answer, left):
-    monkeypatch.setattr("topicture.app.cli_collection.is_terminal", lambda: True)
+    monkeypatch.setattr("topicture.app.cli.collection.is_terminal", lambda: True)
     monkeypatch.setattr("typer.confirm", lambda text, default: answer == "y")
     code, _, _ = topicture("scan", catalog=root)
     assert code == left

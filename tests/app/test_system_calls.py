@@ -14,7 +14,7 @@ import pytest
 import typer
 from whole_run import RUNS, RUNS_SHORT, environment, new_collection, run_all, script
 
-from topicture.app.commands import app
+from topicture.app.cli.commands import app
 
 CHANGES = (
     "creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,link,linkat,symlink,symlinkat,truncate,"
@@ -113,7 +113,7 @@ def test_the_library_is_offline_too(tmp_path):
     """Also where the host has no settings of ours, and has loaded onnxruntime's users itself."""
     photos = new_collection(tmp_path / "collection")
     code = (
-        "import numpy as np, time\nfrom topicture.vision.deep import load_network\n"
+        "import numpy as np, time\nfrom topicture.vision.networks.deep import load_network\n"
         "load_network('lite0').image_features([np.zeros((9, 9, 3), np.uint8)])\ntime.sleep(2)"
     )
     env = environment(tmp_path / "home")

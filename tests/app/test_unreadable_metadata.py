@@ -8,10 +8,10 @@ import pytest
 from decided_photos import decided, later, sidecars, state
 from photo_folder import copy_library, hashes, jpeg, make_library, put, xmp
 
-from topicture.app import scanning
-from topicture.collection.xmp import MAX_XMP
+from topicture.app.verbs import scanning
+from topicture.collection.metadata.xmp import MAX_XMP
 from topicture.store import Catalog
-from topicture.store.decisions import Decision
+from topicture.store.decisions.decisions import Decision
 
 DTD = b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]>'
 

@@ -7,8 +7,8 @@ import textwrap
 import pytest
 from photo_folder import make_photos, put, words_of
 
-from topicture.app.service import Library
-from topicture.collection.keywords import photo_keywords
+from topicture.app.verbs.library import Library
+from topicture.collection.metadata.keywords import photo_keywords
 from topicture.store import Catalog
 
 RECIPE = {
@@ -172,7 +172,7 @@ WRITE = textwrap.dedent(
     def refuse(*arguments):
         raise AssertionError("a picture was decoded")
     ImageFile.ImageFile.load = refuse
-    from topicture.app.service import Library
+    from topicture.app.verbs.library import Library
     report = Library.find(sys.argv[1]).write()
     assert (report.written, report.pending) == (1, ()), report
     print(sorted({"jax", "onnxruntime", "cv2", "skimage", "topicture.vision"} & set(sys.modules)))

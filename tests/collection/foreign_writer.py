@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from photo_files import photo, subject
 
-from topicture.collection.keywords import photo_keywords
-from topicture.collection.sidecar import SidecarError, Tag, sidecar_path, write_sidecar
+from topicture.collection.metadata.keywords import photo_keywords
+from topicture.collection.sidecar.write import SidecarError, Tag, sidecar_path, write_sidecar
 
 
 def write_ours(pictures, stop):

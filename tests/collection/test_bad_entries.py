@@ -6,7 +6,7 @@ import json
 import pytest
 
 from topicture.collection.formats import Box, Item, read_annotations, write_annotations
-from topicture.collection.scenes import write_collection
+from topicture.demo.scenes import write_collection
 
 
 def read(path, content, format=None):

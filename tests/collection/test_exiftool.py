@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from photo_files import photo, subject
 
-from topicture.collection.keywords import photo_keywords
-from topicture.collection.sidecar import ObjectRegion, Tag, sidecar_path, write_sidecar
+from topicture.collection.metadata.keywords import photo_keywords
+from topicture.collection.sidecar.write import ObjectRegion, Tag, sidecar_path, write_sidecar
 
 EXIFTOOL = shutil.which("exiftool")
 pytestmark = pytest.mark.skipif(EXIFTOOL is None, reason="exiftool is not installed")

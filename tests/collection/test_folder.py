@@ -8,7 +8,7 @@ import time
 import pytest
 
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
-from topicture.collection.keywords import sidecar_path
+from topicture.collection.metadata.keywords import sidecar_path
 from topicture.errors import DataNotFound
 
 

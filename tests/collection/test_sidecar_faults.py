@@ -10,8 +10,8 @@ import time
 import pytest
 from photo_files import photo, subject
 
-from topicture.collection.keywords import photo_keywords
-from topicture.collection.sidecar import Tag, write_sidecar
+from topicture.collection.metadata.keywords import photo_keywords
+from topicture.collection.sidecar.write import Tag, write_sidecar
 
 EXCHANGE = "topicture.atomic.exchange"
 OLD, NEW = {"theirs"}, {"theirs", "ours"}
@@ -21,7 +21,7 @@ KILLED_AT = textwrap.dedent(
     """
     import os, signal, sys
     from importlib import import_module
-    from topicture.collection.sidecar import Tag, write_sidecar
+    from topicture.collection.sidecar.write import Tag, write_sidecar
     photo, place, name, when = sys.argv[1:]
     module = import_module(place)
     real = getattr(module, name)
@@ -38,7 +38,7 @@ KILLED_AT = textwrap.dedent(
 RESTLESS = textwrap.dedent(
     """
     import sys
-    from topicture.collection.sidecar import Tag, write_sidecar
+    from topicture.collection.sidecar.write import Tag, write_sidecar
     print("ready", flush=True)
     while True:
         write_sidecar(sys.argv[1], add=[Tag("ours")])

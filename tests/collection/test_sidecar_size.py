@@ -5,9 +5,9 @@ import time
 import pytest
 from photo_files import UTF8_MARK, description, iptc, keywords, photo, subject, xmp
 
-from topicture.collection.keywords import photo_keywords
-from topicture.collection.sidecar import ObjectRegion, SidecarError, Tag, write_sidecar
-from topicture.collection.xmp import MAX_XMP
+from topicture.collection.metadata.keywords import photo_keywords
+from topicture.collection.metadata.xmp import MAX_XMP
+from topicture.collection.sidecar.write import ObjectRegion, SidecarError, Tag, write_sidecar
 
 FEW, FACTOR = 250, 8
 

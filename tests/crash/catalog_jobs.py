@@ -5,9 +5,9 @@ import shutil
 from file_jobs import leftovers
 from photo_folder import RECIPE, learn, make_library, make_photos
 
-from topicture.app.model_folder import load_learned
-from topicture.app.service import Library
-from topicture.collection.keywords import photo_keywords
+from topicture.app.learning.model_folder import load_learned
+from topicture.app.verbs.library import Library
+from topicture.collection.metadata.keywords import photo_keywords
 from topicture.store import Catalog
 from topicture.vision.cache import FeatureCache
 

@@ -7,8 +7,8 @@ from photo_folder import make_photos, put
 
 from topicture.atomic import files, folders, new_folder
 from topicture.collection.formats import Item, read_annotations, write_annotations
-from topicture.collection.keywords import photo_keywords
-from topicture.collection.sidecar import Tag, write_sidecar
+from topicture.collection.metadata.keywords import photo_keywords
+from topicture.collection.sidecar.write import Tag, write_sidecar
 from topicture.corpus import Vocabulary
 from topicture.models.files import read_model, write_model
 from topicture.search.index import WordIndex

@@ -4,15 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from topicture_experiments.auto import report as auto_report
+from topicture_experiments.auto import work as auto_work
+from topicture_experiments.auto.page import write_page
+from topicture_experiments.descriptors.images import Division
 
-from topicture.annotations.auto_learning import learn_auto
+from topicture.annotations.choice.learning import learn_auto
 from topicture.corpus import Corpus
 from topicture.corpus.datasets import Corel16k
 from topicture.errors import CorpusError
-from topicture.experiments import auto_report, auto_work
-from topicture.experiments.auto_page import write_page
-from topicture.experiments.descriptor_images import Division
-from topicture.models import auto_members
+from topicture.models.blends import members as auto_members
 
 
 @pytest.fixture

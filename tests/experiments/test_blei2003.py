@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from topicture_experiments.blei2003.models import INDEPENDENT, compare_models
 
-from topicture.annotations.metrics import caption_perplexity
+from topicture.annotations.measures.metrics import caption_perplexity
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
-from topicture.experiments.blei2003 import INDEPENDENT, compare_models
 
 SHORT = {"n_init": 1, "max_iter": 5, "max_sweeps": 3, "sweep_tol": 0.0}
 

@@ -5,12 +5,9 @@ import json
 import numpy as np
 import pytest
 from claims_check import checked_claims
-
-from topicture.corpus import Corpus
-from topicture.experiments import summary
-from topicture.experiments.blei2003_page import claims, write_figures, write_page
-from topicture.experiments.blei2003_report import main
-from topicture.experiments.blei2003_work import (
+from topicture_experiments.blei2003.page import claims, write_figures, write_page
+from topicture_experiments.blei2003.report import main
+from topicture_experiments.blei2003.work import (
     QUICK,
     RECIPE,
     SETTINGS,
@@ -21,8 +18,11 @@ from topicture.experiments.blei2003_work import (
     hide_series,
     units,
 )
-from topicture.experiments.descriptor_images import COREL
-from topicture.experiments.descriptor_regions import MSRC_REGIONS
+from topicture_experiments.descriptors.images import COREL
+from topicture_experiments.descriptors.regions import MSRC_REGIONS
+from topicture_experiments.shared import summary
+
+from topicture.corpus import Corpus
 
 TOPICS = (10, 50)
 # Perplexity and held-out cost of each model and estimate, by K: the paper's own order.

@@ -9,14 +9,14 @@ from functools import partial
 import numpy as np
 import pytest
 from PIL import Image
+from topicture_experiments.descriptors import main as descriptors
+from topicture_experiments.descriptors.images import REFERENCE_RULE, described, image_rows
+from topicture_experiments.descriptors.report import PUBLISHED
+from topicture_experiments.shared.region_truth import RegionTruth, msrc_label_maps, region_truth
 
 from topicture.corpus import Corpus
 from topicture.corpus.datasets import MSRC, Corel5k
 from topicture.errors import CorpusError
-from topicture.experiments import descriptors
-from topicture.experiments.descriptor_images import REFERENCE_RULE, described, image_rows
-from topicture.experiments.descriptor_report import PUBLISHED
-from topicture.experiments.region_truth import RegionTruth, msrc_label_maps, region_truth
 from topicture.models.registry import make_annotator
 from topicture.vision.recipe import Recipe
 
@@ -178,7 +178,7 @@ def test_maps_of_different_sizes_are_refused():
 def test_label_maps_are_kept_in_the_cache(msrc, tmp_path, monkeypatch):
     fresh = msrc_label_maps(msrc, msrc.test.image_ids, BLOBS["blobs"], tmp_path)
     monkeypatch.setattr(
-        "topicture.experiments.region_truth.photo_regions", lambda *given: pytest.fail("again")
+        "topicture_experiments.shared.region_truth.photo_regions", lambda *given: pytest.fail("again")
     )
     kept = msrc_label_maps(msrc, msrc.test.image_ids, BLOBS["blobs"], tmp_path)
     assert list(kept) == list(fresh) == msrc.test.image_ids.tolist()
@@ -213,7 +213,7 @@ def test_command_writes_the_page_and_names_no_folder_of_this_machine(tmp_path, m
     out = tmp_path / "results" / "page.md"
     assert descriptors.main(["--data", str(tmp_path / "sets"), "--quick", "--out", str(out)]) == 0
     page = out.read_text()
-    assert page.startswith("sets True python -m topicture.experiments.descriptors --data DIR --quick")
+    assert page.startswith("sets True python -m topicture_experiments.descriptors.main --data DIR --quick")
     assert str(tmp_path) not in page
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from topicture_experiments.shared.knn_vote import Rule, choose_rule, random_folds, vote
 
-from topicture.experiments.knn_vote import Rule, choose_rule, random_folds, vote
 from topicture.models.neighbours import nearest
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from test_lsa import make_corpus
+from topicture_experiments.liu2005 import models as liu2005
 
-from topicture.annotations.metrics import normalised_score_of_lists, threshold_sweep
-from topicture.annotations.protocols import random_splits
-from topicture.experiments import liu2005
-from topicture.models.lsa import LSA
-from topicture.models.nlsa import NLSA
+from topicture.annotations.measures.metrics import normalised_score_of_lists, threshold_sweep
+from topicture.annotations.measures.protocols import random_splits
+from topicture.models.spaces.lsa import LSA
+from topicture.models.spaces.nlsa import NLSA
 
 
 @pytest.fixture(scope="module")

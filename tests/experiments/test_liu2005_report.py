@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pytest
 from claims_check import checked_claims
-
-from topicture.experiments import liu2005_report as report
-from topicture.experiments import running
-from topicture.experiments.liu2005 import BASELINE
-from topicture.experiments.liu2005_page import claims, tables, write_figure, write_page
-from topicture.experiments.summary import summary_table
+from topicture_experiments.liu2005 import report as report
+from topicture_experiments.liu2005.models import BASELINE
+from topicture_experiments.liu2005.page import claims, tables, write_figure, write_page
+from topicture_experiments.shared import running
+from topicture_experiments.shared.summary import summary_table
 
 # The paper's own order, and LSA1's score at a list of two words, which is what LSA2 predicts.
 SCORES = {BASELINE: 0.4, "PLSA": 0.45, "LSA2": 0.51, "NLSA": 0.57, "NLSA+IWE": 0.6}

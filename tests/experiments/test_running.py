@@ -6,9 +6,9 @@ from importlib.metadata import version
 
 import pytest
 from child_work import one_over, square, where
+from topicture_experiments.shared.running import Evidence, Options, command, measured, spread
 
 from topicture.errors import TopictureError
-from topicture.experiments.running import Evidence, Options, command, measured, spread
 
 EMPTY = {"plan": {"topics": (10, 20)}, "found": {}}
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from topicture_experiments.shao import models as shao
 
-from topicture.annotations.protocols import Part
+from topicture.annotations.measures.protocols import Part
 from topicture.errors import TopictureError
-from topicture.experiments import shao
-from topicture.models import mix_unigram
+from topicture.models.counts import mix_unigram
 
 QUICK = {"n_init": 1, "max_iter": 5}
 

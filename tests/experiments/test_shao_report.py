@@ -6,16 +6,17 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from claims_check import checked_claims
+from topicture_experiments.shao import report as shao_report
+from topicture_experiments.shao import work as shao_work
+from topicture_experiments.shao.choice import GRIDS, choose_settings
+from topicture_experiments.shao.models import FIGURES, MODELS
+from topicture_experiments.shao.page import claims, curves_of, finished_topics, write_figures, write_page
+from topicture_experiments.shao.work import FULL, OPTIMA, Plan, choices, fits, key, n_fits, runs
 
-from topicture.annotations.experiment import Run
-from topicture.annotations.metrics import summary
-from topicture.annotations.protocols import Part
-from topicture.experiments import shao_report, shao_work
-from topicture.experiments.shao import FIGURES, MODELS
-from topicture.experiments.shao_choice import GRIDS, choose_settings
-from topicture.experiments.shao_page import claims, curves_of, finished_topics, write_figures, write_page
-from topicture.experiments.shao_work import FULL, OPTIMA, Plan, choices, fits, key, n_fits, runs
-from topicture.models import mix_unigram
+from topicture.annotations.measures.experiment import Run
+from topicture.annotations.measures.metrics import summary
+from topicture.annotations.measures.protocols import Part
+from topicture.models.counts import mix_unigram
 
 PLAN = Plan((1, 2), (10, 50), 1, 50)
 # The papers' own order, by K: accuracy, and complete length.

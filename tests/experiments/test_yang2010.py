@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from topicture_experiments.yang2010 import models as yang2010
 
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
-from topicture.experiments import yang2010
 from topicture.models.registry import make_annotator
 
 N_WORDS = 8

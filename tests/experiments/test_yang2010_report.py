@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 from claims_check import checked_claims
+from topicture_experiments.yang2010 import report as yang2010_report
+from topicture_experiments.yang2010 import run as run
+from topicture_experiments.yang2010.claims import claims
+from topicture_experiments.yang2010.data import PROBLEMS, Problem, load_problem, save_problem
+from topicture_experiments.yang2010.page import write_figures, write_page
+from topicture_experiments.yang2010.report import main
+from topicture_experiments.yang2010.settings import Tried, ranked
 
 from topicture.corpus import Corpus
-from topicture.experiments import yang2010_report
-from topicture.experiments import yang2010_run as run
-from topicture.experiments.yang2010_claims import claims
-from topicture.experiments.yang2010_data import PROBLEMS, Problem, load_problem, save_problem
-from topicture.experiments.yang2010_page import write_figures, write_page
-from topicture.experiments.yang2010_report import main
-from topicture.experiments.yang2010_settings import Tried, ranked
 
 N_WORDS = 6
 FAST = {title: {"max_iter": 2, "n_sweeps_use": 5, "n_topics": 3} for title in run.COMPARED}

@@ -13,7 +13,7 @@ from photo_files import UTF8_MARK, bag, description, iptc, keywords, photo, subj
 
 from topicture.collection.formats import Box, Item, write_annotations
 from topicture.collection.formats.dispatch import FORMATS
-from topicture.collection.sidecar import ObjectRegion, Tag, write_sidecar
+from topicture.collection.sidecar.write import ObjectRegion, Tag, write_sidecar
 
 CORPUS = Path(__file__).parent / "corpus"
 RECORD = iptc(UTF8_MARK, *keywords(b"chat", "été".encode(), b"x" * 64), (2, 120, b"caption"))

@@ -20,8 +20,8 @@ from safetensors.numpy import load, save
 import topicture as tp
 from fuzz.harness import Target
 from fuzz.mutate import ODD_VALUES, mutate_bytes, mutate_json
-from topicture.app.commands import run as run_command
-from topicture.app.service import Library
+from topicture.app.cli.commands import run as run_command
+from topicture.app.verbs.library import Library
 from topicture.corpus import Vocabulary
 from topicture.errors import TopictureError
 from topicture.search.index import WordIndex

@@ -4,8 +4,9 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches, Chunk
-from topicture.models import class_topics, em
-from topicture.models.class_values import ClassPrior, Posterior, Settings
+from topicture.models.classes import class_topics
+from topicture.models.classes.values import ClassPrior, Posterior, Settings
+from topicture.models.em import loop as em
 
 
 class LabelledBatches(Batches):

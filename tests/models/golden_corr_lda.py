@@ -3,7 +3,7 @@
 import numpy as np
 from region_cases import corpora, run_lda
 
-from topicture.models.corr_lda import STORY
+from topicture.models.regions.corr_lda import STORY
 
 
 def run(case):

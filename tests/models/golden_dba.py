@@ -2,7 +2,7 @@
 
 import class_cases
 
-from topicture.models import dba
+from topicture.models.classes import dba
 
 
 def run(case):

@@ -5,7 +5,8 @@ from itertools import islice
 import class_cases
 import numpy as np
 
-from topicture.models import em, emm, emm_margin
+from topicture.models.classes import emm, emm_margin
+from topicture.models.em import loop as em
 
 
 def run(case):

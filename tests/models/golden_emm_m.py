@@ -2,7 +2,7 @@
 
 import class_cases
 
-from topicture.models import emm
+from topicture.models.classes import emm
 
 
 def run(case):

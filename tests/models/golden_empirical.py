@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topicture.annotations.metrics import rank
+from topicture.annotations.measures.metrics import rank
 from topicture.corpus import Corpus
 from topicture.models.empirical import word_frequencies
 

@@ -2,7 +2,7 @@
 
 from region_cases import run_lda
 
-from topicture.models.gm_lda import STORY
+from topicture.models.regions.gm_lda import STORY
 
 
 def run(case):

@@ -4,9 +4,10 @@ import numpy as np
 from region_cases import corpora
 
 from topicture.corpus.batches import Batches
-from topicture.models import em, gm_mixture
-from topicture.models.gaussian_topics import word_means
-from topicture.models.gm_mixture import DirichletParams, PointParams, Prior
+from topicture.models.em import loop as em
+from topicture.models.regions import gm_mixture
+from topicture.models.regions.gaussian_topics import word_means
+from topicture.models.regions.gm_mixture import DirichletParams, PointParams, Prior
 
 
 def run(case):

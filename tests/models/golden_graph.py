@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from topicture.models.graph import GraphRule, Views
+from topicture.models.graphs.graph import GraphRule, Views
 
 # The case's names of the weights' parameters -> ours.
 NAMES = {"sigma_f": "sigma_visual", "sigma_w": "sigma_words", "mu_f": "mu_visual", "mu_w": "mu_words"}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topicture.models.embedding import (
+from topicture.models.spaces.embedding import (
     Ridge,
     Words,
     embed,

@@ -3,8 +3,10 @@
 import numpy as np
 from golden_lapvar import read_start
 
-from topicture.models import em, lap, mix_unigram
-from topicture.models.graph import Graph
+from topicture.models.counts import mix_unigram
+from topicture.models.em import loop as em
+from topicture.models.graphs import lap
+from topicture.models.graphs.graph import Graph
 
 
 def run(case):

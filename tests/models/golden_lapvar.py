@@ -4,9 +4,11 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
-from topicture.models import em, lap, mix_unigram
-from topicture.models.graph import Graph
-from topicture.models.mix_unigram import DirichletParams, PointParams, Prior
+from topicture.models.counts import mix_unigram
+from topicture.models.counts.mix_unigram import DirichletParams, PointParams, Prior
+from topicture.models.em import loop as em
+from topicture.models.graphs import lap
+from topicture.models.graphs.graph import Graph
 
 
 def run(case):

@@ -5,8 +5,9 @@ from scipy.special import digamma, gammaln
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
-from topicture.models import em, link_lda
-from topicture.models.link_lda import Params, Settings
+from topicture.models.counts import link_lda
+from topicture.models.counts.link_lda import Params, Settings
+from topicture.models.em import loop as em
 
 
 def run(case):

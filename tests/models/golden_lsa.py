@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import sparse
 
-from topicture.models.latent_space import Joint
-from topicture.models.lsa import Basis, propagate, singular_vectors
 from topicture.models.neighbours import nearest, ranked_images, soft_inference, unit_rows
+from topicture.models.spaces.latent_space import Joint
+from topicture.models.spaces.lsa import Basis, propagate, singular_vectors
 
 
 def run(case):

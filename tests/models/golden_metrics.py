@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from topicture.annotations import metrics
+from topicture.annotations.measures import metrics
 
 
 def run(case: Any) -> dict[str, Any]:

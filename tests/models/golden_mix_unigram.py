@@ -4,8 +4,9 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
-from topicture.models import em, mix_unigram
-from topicture.models.mix_unigram import DirichletParams, PointParams, Prior
+from topicture.models.counts import mix_unigram
+from topicture.models.counts.mix_unigram import DirichletParams, PointParams, Prior
+from topicture.models.em import loop as em
 
 
 def run(case):

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy import sparse
 
-from topicture.models.kernels import kernel_fn
-from topicture.models.latent_space import Joint
 from topicture.models.neighbours import nearest, soft_inference, unit_rows
-from topicture.models.nlsa import centred_eigenpairs, exact_space, kernel_matrix
+from topicture.models.spaces.kernels import kernel_fn
+from topicture.models.spaces.latent_space import Joint
+from topicture.models.spaces.nlsa import centred_eigenpairs, exact_space, kernel_matrix
 
 
 def run(case):

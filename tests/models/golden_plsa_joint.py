@@ -4,8 +4,9 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
-from topicture.models import em, plsa
-from topicture.models.plsa import Params, Prior, Settings
+from topicture.models.counts import plsa
+from topicture.models.counts.plsa import Params, Prior, Settings
+from topicture.models.em import loop as em
 
 
 def run(case):

@@ -5,9 +5,10 @@ from golden_plsa_joint import fold
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
-from topicture.models import em, plsa
-from topicture.models.plsa import Params, Prior, Settings
-from topicture.models.plsa_words import fit_visual
+from topicture.models.counts import plsa
+from topicture.models.counts.plsa import Params, Prior, Settings
+from topicture.models.counts.plsa_words import fit_visual
+from topicture.models.em import loop as em
 
 
 def run(case):

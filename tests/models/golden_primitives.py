@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from topicture.annotations.metrics import rank
-from topicture.models import expfam, margin
-from topicture.models.lap import simplex_step
+from topicture.annotations.measures.metrics import rank
+from topicture.models.classes import margin
+from topicture.models.em import expfam
+from topicture.models.graphs.lap import simplex_step
 
 
 def run(case: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from topicture.corpus import Corpus
-from topicture.models.gaussian_lda import DirichletParams, PointParams, Prior, Seen
+from topicture.models.regions.gaussian_lda import DirichletParams, PointParams, Prior, Seen
 
 K, F, V = 2, 2, 3
 PRIOR = Prior(1e-3, np.full(F, 1e-3))

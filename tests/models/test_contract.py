@@ -14,10 +14,10 @@ from sklearn.base import clone
 import topicture as tp
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, FitWarning, ModelFileError, NotFitted, TopictureError
-from topicture.models import em
 from topicture.models.array_shapes import ARRAYS
 from topicture.models.base import Annotator
-from topicture.models.em import Results
+from topicture.models.em import loop as em
+from topicture.models.em.loop import Results
 from topicture.models.files import read_model, write_model
 from topicture.models.registry import annotator_class
 

@@ -17,9 +17,11 @@ from toy_em import Params, Prior
 
 from topicture.corpus.batches import Batches
 from topicture.errors import FitWarning
-from topicture.models import em, mix_unigram, passes, sums
-from topicture.models.em import Results
-from topicture.models.mix_unigram import DirichletParams
+from topicture.models.counts import mix_unigram
+from topicture.models.counts.mix_unigram import DirichletParams
+from topicture.models.em import loop as em
+from topicture.models.em import passes, sums
+from topicture.models.em.loop import Results
 
 CORPUS = toy_em.make_corpus()
 BEST = toy_em.best_mu(CORPUS)
@@ -347,7 +349,7 @@ from corpora import make_tiny_corpus
 import toy_em
 from test_em import fit_mixture
 from topicture.corpus.batches import Batches
-from topicture.models import em
+from topicture.models.em import loop as em
 
 assert em.n_devices() == 2
 corpus = make_tiny_corpus(np.random.default_rng(3), n_images=40)

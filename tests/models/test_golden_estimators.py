@@ -12,25 +12,27 @@ from golden_cases import assert_close, parametrize_by_case, read_case
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.models import dba, emm, gaussian_lda, gm_mixture, link_lda, mix_unigram, plsa
-from topicture.models.corr_lda import CorrLDA
-from topicture.models.dba import DBA
-from topicture.models.embedding import Ridge
-from topicture.models.emm import EMM
-from topicture.models.emm_margin import EMMMargin
+from topicture.models.classes import dba, emm
+from topicture.models.classes.dba import DBA
+from topicture.models.classes.emm import EMM
+from topicture.models.classes.emm_margin import EMMMargin
+from topicture.models.counts import link_lda, mix_unigram, plsa
+from topicture.models.counts.link_lda import LinkLDA
+from topicture.models.counts.mix_unigram import MixUnigram
+from topicture.models.counts.plsa import PLSA
+from topicture.models.counts.plsa_words import PLSAWords
 from topicture.models.empirical import Empirical
-from topicture.models.gm_lda import GMLDA
-from topicture.models.gm_mixture import GMMixture
-from topicture.models.graph import Views
-from topicture.models.iwe import IWE, Plan
-from topicture.models.lap_em import LapEM
-from topicture.models.lap_mix_unigram import LapMixUnigram
-from topicture.models.link_lda import LinkLDA
-from topicture.models.lsa import LSA
-from topicture.models.mix_unigram import MixUnigram
-from topicture.models.nlsa import NLSA
-from topicture.models.plsa import PLSA
-from topicture.models.plsa_words import PLSAWords
+from topicture.models.graphs.graph import Views
+from topicture.models.graphs.lap_em import LapEM
+from topicture.models.graphs.lap_mix_unigram import LapMixUnigram
+from topicture.models.regions import gaussian_lda, gm_mixture
+from topicture.models.regions.corr_lda import CorrLDA
+from topicture.models.regions.gm_lda import GMLDA
+from topicture.models.regions.gm_mixture import GMMixture
+from topicture.models.spaces.embedding import Ridge
+from topicture.models.spaces.iwe import IWE, Plan
+from topicture.models.spaces.lsa import LSA
+from topicture.models.spaces.nlsa import NLSA
 
 # Cases of the parts that models are made of; there is no estimator of theirs.
 NO_ESTIMATOR = ("graph", "metrics", "primitives")
@@ -106,7 +108,7 @@ def of_gaussian_lda(cls):
         prior = gaussian_lda.Prior(config["eps"], np.array(config["var_floor"]))
         monkeypatch.setattr(model, "_prior", lambda: prior)
         monkeypatch.setattr(  # the case infers with so many sweeps, the estimator until nothing moves
-            "topicture.models.gaussian_lda_annotator.make_infer",
+            "topicture.models.regions.estimator.make_infer",
             lambda story: gaussian_lda.make_infer(story, config["inner_test"], 0.0),
         )
         started(model, case, monkeypatch).fit(train)

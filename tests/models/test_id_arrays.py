@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from topicture.errors import ModelFileError
 from topicture.models import files
+from topicture.models.counts.mix_unigram import MixUnigram
 from topicture.models.files import read_model, write_model
+from topicture.models.graphs.lap_mix_unigram import LapMixUnigram
 from topicture.models.id_arrays import ids_from, ids_state
-from topicture.models.iwe import IWE
-from topicture.models.lap_mix_unigram import LapMixUnigram
-from topicture.models.mix_unigram import MixUnigram
 from topicture.models.registry import load_annotator
+from topicture.models.spaces.iwe import IWE
 
 MODELS = {
     "lap-var1": lambda: LapMixUnigram(n_topics=2, n_init=1, max_iter=2),

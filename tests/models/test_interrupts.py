@@ -5,16 +5,16 @@ import pytest
 
 from topicture.corpus import Corpus
 from topicture.errors import FitWarning
-from topicture.models import em
-from topicture.models.auto import Auto
-from topicture.models.em import Results
+from topicture.models.blends.auto import Auto
+from topicture.models.counts.mix_unigram import MixUnigram
+from topicture.models.counts.plsa import PLSA
+from topicture.models.counts.plsa_words import PLSAWords
+from topicture.models.em import loop as em
+from topicture.models.em.loop import Results
+from topicture.models.graphs.lap_mix_unigram import LapMixUnigram
 from topicture.models.interrupts import all_or_nothing, may_be_kept
-from topicture.models.iwe import IWE
-from topicture.models.lap_mix_unigram import LapMixUnigram
-from topicture.models.mix_unigram import MixUnigram
-from topicture.models.plsa import PLSA
-from topicture.models.plsa_words import PLSAWords
 from topicture.models.registry import make_annotator
+from topicture.models.spaces.iwe import IWE
 
 SMALL = {"n_topics": 3, "n_init": 1, "max_iter": 12, "tol": 0.0}
 

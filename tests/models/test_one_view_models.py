@@ -11,12 +11,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 
 from topicture.errors import TopictureError
-from topicture.models.knn import KNN
-from topicture.models.label_spreading import LabelSpreading, spread
-from topicture.models.logistic import Logistic, fit_logistic
-from topicture.models.naive_bayes import NaiveBayes
-from topicture.models.neighbours import Neighbours
-from topicture.models.tagprop import (
+from topicture.models.baselines.knn import KNN
+from topicture.models.baselines.label_spreading import LabelSpreading, spread
+from topicture.models.baselines.logistic import Logistic, fit_logistic
+from topicture.models.baselines.naive_bayes import NaiveBayes
+from topicture.models.baselines.tagprop import (
     EPS,
     TagProp,
     learn_rank_weights,
@@ -25,6 +24,7 @@ from topicture.models.tagprop import (
     propagate,
     word_sigmoids,
 )
+from topicture.models.neighbours import Neighbours
 
 
 @pytest.fixture

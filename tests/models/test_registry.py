@@ -9,9 +9,9 @@ import topicture as tp
 from topicture.corpus import Corpus
 from topicture.errors import DataNotFound, ModelFileError, TopictureError, UnknownModel
 from topicture.models.base import Annotator
+from topicture.models.counts.mix_unigram import MixUnigram
 from topicture.models.empirical import Empirical
 from topicture.models.files import read_model, write_model
-from topicture.models.mix_unigram import MixUnigram
 from topicture.models.registry import annotator_class
 
 NAMES = tp.model_names()

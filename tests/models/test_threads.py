@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from topicture.models.lanczos import leading_eigenpairs
+from topicture.models.spaces.lanczos import leading_eigenpairs
 from topicture.models.threads import one_thread_products, side_by_side
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from topicture.corpus import Corpus
-from topicture.models import em
+from topicture.models.em import loop as em
 
 
 class Params(NamedTuple):

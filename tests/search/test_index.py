@@ -12,7 +12,7 @@ from corpora import make_tiny_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicture.annotations import metrics
+from topicture.annotations.measures import metrics
 from topicture.atomic import folders
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError, DataNotFound

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from privileges import give_away, without_privileges
 
-from topicture.collection.word_sources import PHOTO, WordSource
+from topicture.collection.metadata.word_sources import PHOTO, WordSource
 from topicture.store import Catalog, CatalogBusy, CatalogError
-from topicture.store.decisions import Decision
+from topicture.store.decisions.decisions import Decision
 from topicture.store.migrations import STEPS, VERSION
-from topicture.store.safety import back_up, problems
+from topicture.store.safety.checks import back_up, problems
 
 
 @pytest.fixture

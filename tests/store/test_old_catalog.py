@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from topicture.app.service import Library
+from topicture.app.verbs.library import Library
 from topicture.store import Catalog, CatalogError
 from topicture.store.migrations import VERSION
-from topicture.store.safety import problems
+from topicture.store.safety.checks import problems
 
 ARCHIVE = Path(__file__).parent / "data" / "catalog-version-1.zip"
 
@@ -94,7 +94,7 @@ def test_what_a_scan_had_withdrawn_returns_with_the_sidecar(root):
 
 
 def test_a_word_is_not_taken_for_removed_before_all_its_places_were_read(root, catalog):
-    from topicture.collection.word_sources import PHOTO, WordSource
+    from topicture.collection.metadata.word_sources import PHOTO, WordSource
 
     image = catalog.places.at("photo-002.jpg").image
     news = catalog.file_words.news("photo-002.jpg", image, [WordSource(PHOTO)])  # the sidecar is not there

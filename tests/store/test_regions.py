@@ -3,7 +3,7 @@
 import pytest
 
 from topicture.store import Catalog
-from topicture.store.decisions import Decision
+from topicture.store.decisions.decisions import Decision
 from topicture.store.regions import Box
 
 SEA = Box("sea", 0.0, 0.5, 1.0, 0.5, 0.7)

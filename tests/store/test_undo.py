@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicture.store import Catalog
-from topicture.store.decisions import Decision
-from topicture.store.safety import problems
+from topicture.store.decisions.decisions import Decision
+from topicture.store.safety.checks import problems
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError
 from topicture.vision import assemble as module
 from topicture.vision.assemble import assemble, caption_counts
-from topicture.vision.features import Features, Projection
+from topicture.vision.features.transform import Features, Projection
 from topicture.vision.recipe import Recipe
 
 

@@ -8,7 +8,7 @@ from pictures import noise, quadrants
 from PIL import Image
 
 from topicture.errors import ImageError
-from topicture.vision.blobs import blob_features
+from topicture.vision.features.blobs import blob_features
 from topicture.vision.measure import (
     Measured,
     Measurer,

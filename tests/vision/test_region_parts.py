@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import ndimage
 
-from topicture.app.labelling import RegionLabel, word_boxes
+from topicture.app.learning.labelling import RegionLabel, word_boxes
 from topicture.vision.pipeline import Photo, describe
 from topicture.vision.recipe import REGION_PARTS, Recipe
 from topicture.vision.region_parts import known_region_parts, region_parts

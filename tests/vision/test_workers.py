@@ -13,7 +13,7 @@ from child_work import HOSTILE, allocate, pid_after, where
 from topicture.children import NEUTRAL_FOLDER
 from topicture.errors import DataNotFound, TopictureError
 from topicture.vision import workers
-from topicture.vision.deep import load_network
+from topicture.vision.networks.deep import load_network
 from topicture.vision.workers import Failure, run_isolated
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topicture.annotations.presence import JudgedPairs, reliability
-from topicture.annotations.ranking import rank
-from topicture.annotations.retrieval import average_precision
+from topicture.annotations.choice.presence import JudgedPairs, reliability
+from topicture.annotations.measures.ranking import rank
+from topicture.annotations.measures.retrieval import average_precision
 from topicture.errors import CorpusError
 
 __all__ = [

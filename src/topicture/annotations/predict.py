@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topicture.annotations.ranking import rank
+from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError
 

@@ -16,12 +16,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from topicture.annotations.metrics import accuracy
-from topicture.annotations.ranking import rank
+from topicture.annotations.measures.metrics import accuracy
+from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
-from topicture.models.mix_unigram import MixUnigram
+from topicture.models.counts.mix_unigram import MixUnigram
 
 __all__ = ["AnnotatorClassifier"]
 

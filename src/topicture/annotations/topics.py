@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from topicture.annotations.ranking import rank
+from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Corpus
-from topicture.models.auto import Auto
 from topicture.models.base import Annotator
-from topicture.models.class_annotator import ClassAnnotator
-from topicture.models.em_annotator import EMAnnotator
-from topicture.models.iwe import IWE
-from topicture.models.latent_space import LatentSpace
+from topicture.models.blends.auto import Auto
+from topicture.models.classes.estimator import ClassAnnotator
+from topicture.models.em.estimator import EMAnnotator
+from topicture.models.spaces.iwe import IWE
+from topicture.models.spaces.latent_space import LatentSpace
 
 __all__ = ["Member", "Topic", "TopicModel", "Typical", "members_of", "topics_of"]
 

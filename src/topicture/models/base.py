@@ -54,7 +54,7 @@ class Annotator(ABC, BaseEstimator):
     def fit(self, corpus: Corpus, *, callback: Callable[[Any], None] | None = None) -> Self:
         """Learn from the images, tagged and untagged; the result does not depend on their order.
 
-        `callback` is told about progress (topicture.models.em.Progress for EM models). Raises CorpusError if the
+        `callback` is told about progress (topicture.models.em.loop.Progress for EM models). Raises CorpusError if the
         corpus lacks a view that the model needs.
         """
         columns = self._columns(corpus)

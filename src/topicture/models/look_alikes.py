@@ -13,8 +13,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from topicture.corpus import Corpus
-from topicture.models.columns import even_axes
 from topicture.models.neighbours import blocks, unit_rows
+from topicture.models.view_rows import even_axes
 
 __all__ = ["look_alikes"]
 

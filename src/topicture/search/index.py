@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topicture.annotations.ranking import rank
+from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Corpus, Vocabulary
 from topicture.search.files import ImageIds, SearchIndexError, open_files, write_files
 from topicture.search.query import Lexicon, Query, QueryWord
@@ -141,7 +141,7 @@ class WordIndex:
     def scores(self, query: str | Query, *, caption_length: float = 1.0) -> Floats:
         """The score of every image, shape (D,), minus infinity where impossible: see the top of this module.
 
-        Together with `relevant` it gives the curves and averages of `topicture.annotations.metrics`.
+        Together with `relevant` it gives the curves and averages of `topicture.annotations.measures.metrics`.
         """
         query = self.parse(query) if isinstance(query, str) else query
         if not caption_length > 0:

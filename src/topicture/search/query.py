@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicture.annotations.ranking import true_words
+from topicture.annotations.measures.ranking import true_words
 from topicture.corpus import Vocabulary
 from topicture.errors import TopictureError
 

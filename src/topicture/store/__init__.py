@@ -2,6 +2,6 @@
 
 from topicture.store.catalog import Catalog
 from topicture.store.database import CatalogError
-from topicture.store.lock import CatalogBusy
+from topicture.store.safety.lock import CatalogBusy
 
 __all__ = ["Catalog", "CatalogBusy", "CatalogError"]

@@ -22,15 +22,21 @@ import numpy as np
 
 from topicture.atomic import make_folder, new_folder
 from topicture.errors import TopictureError
-from topicture.store.damage import damaged_rows
 from topicture.store.database import CatalogError, Database, in_plain_words, open_database
-from topicture.store.decisions import Decisions
-from topicture.store.file_words import FileWords
-from topicture.store.lock import WriterLock
-from topicture.store.own_files import bears_mark, is_plain_name, mark, refuse_links, refuse_others_files
+from topicture.store.decisions.decisions import Decisions
+from topicture.store.decisions.file_words import FileWords
 from topicture.store.places import Places
 from topicture.store.regions import Regions
-from topicture.store.roots import file_inside, settle
+from topicture.store.safety.damage import damaged_rows
+from topicture.store.safety.lock import WriterLock
+from topicture.store.safety.own_files import (
+    bears_mark,
+    is_plain_name,
+    mark,
+    refuse_links,
+    refuse_others_files,
+)
+from topicture.store.safety.roots import file_inside, settle
 from topicture.store.shards import FeatureShards, read_image_numbers
 from topicture.store.suggestions import LearnedModel, Suggestions
 from topicture.store.writes import Writes

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from topicture.store.migrations import APPLICATION_ID, VERSION, migrate
-from topicture.store.newest_copy import has_journal, newest_copy
-from topicture.store.own_files import CatalogError
+from topicture.store.safety.newest_copy import has_journal, newest_copy
+from topicture.store.safety.own_files import CatalogError
 
 __all__ = ["CatalogError", "Database", "in_plain_words", "open_database"]
 

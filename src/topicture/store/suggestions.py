@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from topicture.errors import NotFitted
 from topicture.store.database import CatalogError, Database
 
 __all__ = ["LearnedModel", "Open", "Suggestions"]
@@ -74,6 +75,13 @@ class Suggestions:
         raise CatalogError(
             f"{self._db.path}: damaged (facts of a model); restore a backup, or see 'topicture check'"
         )
+
+    def newest(self) -> LearnedModel:
+        """The newest model; raises NotFitted where nothing was learned yet."""
+        models = self.models()
+        if not models:
+            raise NotFitted("nothing was learned yet: run 'topicture learn'")
+        return models[0]
 
     def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
         """Make (image, word id, probability) rows the suggestions of a model."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from topicture.store.database import Database
-from topicture.store.decisions import OURS
+from topicture.store.decisions.decisions import OURS
 from topicture.store.places import as_place
 
 __all__ = ["Due", "DueWord", "Trouble", "Writes"]

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError
-from topicture.vision.features import Features, Raw
+from topicture.vision.features.transform import Features, Raw
 from topicture.vision.recipe import VIEWS
 
 __all__ = ["assemble", "caption_counts"]

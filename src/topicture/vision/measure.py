@@ -12,14 +12,14 @@ from functools import lru_cache
 import numpy as np
 
 from topicture.errors import ImageError
-from topicture.vision.blobs import BLOBS, blob_features
-from topicture.vision.colour import colour_layout
-from topicture.vision.deep import Network, load_network
+from topicture.vision.features.blobs import BLOBS, blob_features
+from topicture.vision.features.colour import colour_layout
+from topicture.vision.features.sift import sift_patches
+from topicture.vision.networks.deep import Network, load_network
 from topicture.vision.read import Unreadable, read_content, shrink, try_read
 from topicture.vision.recipe import OF_REGIONS, REGION_PARTS, Recipe
 from topicture.vision.region_parts import region_parts
 from topicture.vision.segment import crop_dark_border, segment
-from topicture.vision.sift import sift_patches
 
 __all__ = ["Measured", "Measurer", "Task", "Unmeasured", "content_id", "photo_regions", "with_labels"]
 

@@ -25,9 +25,9 @@ from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError, ImageError, TopictureError
 from topicture.vision.assemble import assemble, caption_counts
 from topicture.vision.cache import FeatureCache
-from topicture.vision.features import Features, fit_features
+from topicture.vision.features.transform import Features, fit_features
 from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, with_labels
-from topicture.vision.networks import NETWORKS, own_network_bytes
+from topicture.vision.networks.manifest import NETWORKS, own_network_bytes
 from topicture.vision.read import READ_VERSION, Unreadable, check_file
 from topicture.vision.recipe import Recipe
 from topicture.vision.workers import MEMORY_LIMIT, Failure, run_isolated

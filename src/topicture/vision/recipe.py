@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from topicture.errors import TopictureError
-from topicture.vision.blobs import BLOBS
-from topicture.vision.colour import COLOUR_LAYOUT
-from topicture.vision.networks import network_key
+from topicture.vision.features.blobs import BLOBS
+from topicture.vision.features.colour import COLOUR_LAYOUT
+from topicture.vision.features.sift import SIFT
+from topicture.vision.networks.manifest import network_key
 from topicture.vision.read import READ_VERSION
 from topicture.vision.segment import SEGMENT_VERSION, segment_methods
-from topicture.vision.sift import SIFT
 
 __all__ = ["OF_REGIONS", "REGION_PARTS", "VIEWS", "Recipe", "View"]
 

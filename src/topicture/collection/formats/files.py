@@ -9,8 +9,8 @@ from typing import Any
 from lxml import etree
 
 from topicture.collection.formats.items import FormatError, Item
+from topicture.collection.metadata.xmp import BadXmp, parse_xml
 from topicture.collection.words import printable
-from topicture.collection.xmp import BadXmp, parse_xml
 
 __all__ = [
     "MAX_BYTES",

@@ -1,0 +1,1 @@
+"""The papers' experiments on public data; `topicture reproduce` finds them by entry points."""

@@ -1,0 +1,1 @@
+"""`auto` and its rivals, calibration, teaching."""

@@ -1,0 +1,1 @@
+"""Blei and Jordan 2003."""

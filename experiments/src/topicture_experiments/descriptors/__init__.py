@@ -1,0 +1,1 @@
+"""Which descriptors tell most."""

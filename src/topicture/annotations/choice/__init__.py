@@ -1,0 +1,1 @@
+"""Held-out answers and what is decided by them: models, settings, calibration."""

@@ -1,0 +1,95 @@
+"""`auto` for the tool: one fit gives the annotator, how it and its members did, and answers to calibrate on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial, judge
+from topicture.corpus import Corpus
+from topicture.errors import CorpusError
+from topicture.models.blends.auto import Auto
+
+__all__ = ["AutoLearned", "MemberTrial", "learn_auto"]
+
+
+@dataclass(frozen=True)
+class MemberTrial(Trial):
+    """How a member did by itself on hidden folds, and what became of it; NaN where it was not tried."""
+
+    perplexity: float  # of the hidden captions
+    weight: float  # in the blend
+    note: str
+
+
+class AutoLearned(NamedTuple):
+    """What there is after one fit."""
+
+    annotator: Auto
+    trial: Trial  # of the blend, on hidden folds
+    members: list[MemberTrial]  # in the order of trying, those left out at the end
+    held_out: HeldOut  # in the order of the given corpus
+
+
+def learn_auto(
+    corpus: Corpus,
+    *,
+    also: NDArray[np.bool_] | None = None,
+    groups: ArrayLike | None = None,
+    n_folds: int = N_FOLDS,
+    budget_seconds: float = 600.0,
+    seed: int = 0,
+    callback: Callable[[Any], None] | None = None,
+) -> AutoLearned:
+    """Try, choose and learn from everything.
+
+    `also` (D,) names images without a caption to annotate as well, such as those that people rejected words for; the
+    answers are those of the final annotator, which has not seen any caption of theirs. `groups` as for `folds_of`:
+    images that are hidden together.
+
+    Raises CorpusError where there are fewer tagged images than folds.
+    """
+    n_tagged = int(corpus.tagged.sum())
+    if n_tagged < n_folds:
+        raise CorpusError(f"{n_tagged} tagged photos are too few to learn from; tag at least {n_folds}")
+    auto = Auto(n_folds=n_folds, budget_seconds=budget_seconds, seed=seed).fit(
+        corpus, callback=callback, groups=groups
+    )
+    # `fit` goes through the images in order of their ids.
+    order = np.argsort(corpus.image_ids, kind="stable")
+    p, fold_of = np.zeros_like(auto.held_out_), np.empty_like(auto.fold_of_)
+    p[order], fold_of[order] = auto.held_out_, auto.fold_of_
+    asked = np.flatnonzero(also & ~corpus.tagged) if also is not None else np.zeros(0, np.int64)
+    if len(asked):
+        p[asked] = auto.annotate(corpus[asked].without_captions())
+    held_out = HeldOut(p, fold_of)
+    return AutoLearned(
+        auto, judge("auto", corpus, held_out), _members(auto, corpus, fold_of, order), held_out
+    )
+
+
+def _members(auto: Auto, corpus: Corpus, fold_of: np.ndarray, order: np.ndarray) -> list[MemberTrial]:
+    inside = order[fold_of[order] >= 0]
+    found = []
+    for row in auto.report_:
+        if row.perplexity is None:
+            nan = float("nan")
+            found.append(MemberTrial(row.member, nan, nan, nan, nan, 0.0, row.note))
+            continue
+        p = np.zeros((len(corpus), corpus.n_words))
+        p[inside] = auto.alone_[row.member]
+        trial = judge(row.member, corpus, HeldOut(p, fold_of))
+        found.append(
+            MemberTrial(
+                row.member,
+                trial.mean,
+                trial.standard_error,
+                trial.accuracy,
+                row.perplexity,
+                row.weight,
+                row.note,
+            )
+        )
+    return found

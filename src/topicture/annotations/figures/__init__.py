@@ -1,0 +1,1 @@
+"""Figures: diagnostics, regions, maps, the papers' plots."""

@@ -1,0 +1,1 @@
+"""Measures of annotation quality, and the protocols of the literature."""

@@ -1,0 +1,176 @@
+"""Commands about the collection and its catalog: init, scan, status, backup, check, doctor."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicture.app.cli.common import (
+    CatalogOption,
+    JsonOption,
+    QuietOption,
+    find,
+    finish,
+    print_json,
+    short_path,
+    tell_lines,
+)
+from topicture.app.console.counting import counted
+from topicture.collection.words import printable
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (init, scan, status, backup, check, doctor):
+        app.command()(command)
+
+
+def init(
+    photos: Annotated[Path, typer.Argument(help="Folder of photos, with all its subfolders.")],
+    catalog: Annotated[
+        Path | None,
+        typer.Option("--catalog", "-c", help="Where the catalog goes; PHOTOS/.topicture by default."),
+    ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(
+            help="Network for deep features: lite0, lite2 (slower, a little better), or a manifest."
+        ),
+    ] = None,
+    view: Annotated[
+        list[str] | None,
+        typer.Option(help="What to measure on photos; may be repeated (see docs/vision.md)."),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make a catalog of a folder of photos, and scan it."""
+    from topicture.app.console.progress_bars import Stages
+    from topicture.app.console.tables import print_scan
+    from topicture.app.learning.recipes import custom_recipe
+    from topicture.app.verbs.library import Library
+
+    library = Library.create(photos, catalog, recipe=custom_recipe(view, network))
+    with Stages(quiet=quiet or as_json) as stages:
+        result = library.scan(report=stages)
+    if as_json:
+        print_json({"catalog": library.folder, "scan": result})
+    elif not quiet:
+        print(f"Catalog: {printable(short_path(library.folder))}")
+        print_scan(result)
+    tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
+    finish(result.skipped)
+
+
+def scan(
+    photos: Annotated[
+        Path | None, typer.Argument(help="A folder of the collection; the working folder by default.")
+    ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Let tags go whose keywords are gone from the files, however many they are."
+        ),
+    ] = False,
+    catalog: CatalogOption = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the photos are now: for a catalog that was copied, or that they moved from."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Bring the catalog up to date: new, changed, moved and vanished photos, and keywords that others wrote.
+
+    'topicture undo' takes back what it changed.
+    """
+    from topicture.app.console.progress_bars import Stages
+    from topicture.app.console.tables import print_scan
+
+    library = find(catalog, photos)
+    with Stages(quiet=quiet or as_json) as stages:
+        result = library.scan(root=root, withdraw_many=yes, report=stages)
+    if as_json:
+        print_json(result)
+    elif not quiet:
+        print_scan(result)
+    tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
+    tell_lines("Decided here, and changed by another program", result.conflicts, quiet=quiet or as_json)
+    if result.withheld and not as_json:
+        tell_lines("Their keywords are gone from the files", result.withheld)
+        if _may_withdraw(len(result.withheld)):
+            withdrawn = library.scan(withdraw_many=True).withdrawn
+            print(f"{counted(withdrawn, 'tag')} taken away; 'topicture undo' brings them back.")
+            finish(result.skipped, result.conflicts)
+            return
+    finish(result.skipped, result.conflicts, result.withheld)
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _may_withdraw(n: int) -> bool:
+    """Ask, where somebody is there to answer."""
+    if is_terminal():
+        return typer.confirm(f"Take {counted(n, 'tag')} away with them?", default=False)
+    print(
+        f"topicture: {counted(n, 'tag')} would go with them, which is many: left as they are. "
+        "'topicture scan --yes' takes them away.",
+        file=sys.stderr,
+    )
+    return False
+
+
+def status(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
+    """Where the collection stands: photos, tags, suggestions, and what is still to be written."""
+    from topicture.app.console.tables import print_status
+
+    result = find(catalog).status()
+    if as_json:
+        print_json(result)
+    else:
+        print_status(result)
+        tell_lines("Could not be written, and stays pending", result.troubles)
+        tell_lines("Could not be looked at", result.unreadable)
+    finish(result.troubles, ["pending"] * (result.pending_writes + result.conflicts))
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy all decisions and models into a new folder, which can serve as a catalog itself (--catalog)."""
+    made = find(catalog).backup(folder)
+    print_json({"backup": made}) if as_json else print(f"Backup: {printable(str(made))}")
+
+
+def check(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
+    """Check that the catalog is whole: database, log of decisions, models, search index."""
+    problems = find(catalog).check()
+    if as_json:
+        print_json({"problems": problems})
+    else:
+        print("The catalog is whole." if not problems else f"{len(problems)} problems:")
+        for problem in problems:
+            print(f"  {printable(problem)}")
+    finish(problems)
+
+
+def doctor(as_json: JsonOption = False) -> None:
+    """Check that this machine has what Topicture needs. Looks at nothing outside it."""
+    from topicture.app.verbs.doctor import examine
+
+    findings = examine()
+    if as_json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            print(f"{'ok  ' if finding.ok else 'MISS'}  {finding.what}: {printable(finding.detail)}")
+    finish([finding.what for finding in findings if not finding.ok and finding.needed])

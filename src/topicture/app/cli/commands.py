@@ -1,0 +1,136 @@
+"""The command line: parse, call the verbs, print. No logic, and nothing heavy imported before a verb needs it."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from topicture import __version__
+from topicture.app.cli import collection as cli_collection
+from topicture.app.cli import exchange as cli_exchange
+from topicture.app.cli import explain as cli_explain
+from topicture.app.cli import finding as cli_finding
+from topicture.app.cli import learning as cli_learning
+from topicture.app.cli import reproduce as cli_reproduce
+from topicture.app.cli import review as cli_review
+from topicture.app.cli.common import ForceOption
+from topicture.app.cli.failures import DEBUG
+from topicture.collection.words import printable
+from topicture.errors import TopictureError
+
+__all__ = ["app", "run"]
+
+
+class _CommandEnded(BaseException):
+    """Carries what a command raised past Typer."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class _Commands(TyperGroup):
+    """Typer would answer a closed pipe by code 1, and an interrupt or the end of input without a reason."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (OSError, EOFError, KeyboardInterrupt) as error:
+            raise _CommandEnded(error) from error
+
+
+app = typer.Typer(
+    name="topicture",
+    cls=_Commands,
+    help="Learns the words of your photo collection and finds them in your pictures. Private, offline.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def run() -> int:
+    """Run the command of the command line; its exit code. Whatever it raises passes, usage errors are told here."""
+    try:
+        return app(standalone_mode=False) or 0
+    except _CommandEnded as ended:
+        raise ended.error from None
+    except typer.Abort:
+        raise TopictureError("nothing was done: the question was not answered by yes") from None
+    except Exception as error:
+        # Typer's errors of usage have no public base class.
+        if not hasattr(error, "format_message"):
+            raise
+        return _tell_usage(error)
+
+
+def _tell_usage(error: Any) -> int:
+    """As Typer does, but with what the person typed escaped."""
+    from typer.rich_utils import rich_format_error
+
+    error.message = "\n".join(printable(line) for line in error.message.split("\n"))
+    rich_format_error(error)
+    return error.exit_code
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"topicture {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help=f"Show where an error comes from (or set {DEBUG}=1).")
+    ] = False,
+) -> None:
+    if debug:
+        os.environ[DEBUG] = "1"
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the page (index.html) and demo.json.")] = Path("demo"),
+    images: Annotated[int, typer.Option(help="Number of photos to render.")] = 600,
+    seed: Annotated[int, typer.Option(help="Another seed is another collection.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes that render and look at photos.")] = os.cpu_count()
+    or 1,
+    force: ForceOption = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Render a sample collection, hide three quarters of its tags, learn, suggest tags, and show how good they are."""
+    from topicture.app.console.demo import print_demo
+    from topicture.app.console.progress_bars import Stages
+    from topicture.collection.outputs import Outputs
+    from topicture.demo.page import page_of
+    from topicture.demo.run import run_demo
+
+    place = Outputs(out, force=force)
+    place.check(["index.html", "demo.json"])
+    with Stages(quiet=quiet or as_json) as stages:
+        report = run_demo(images, seed=seed, workers=workers, report=stages)
+    numbers = json.dumps(report.as_dict(), indent=1).encode()
+    place.write({"index.html": page_of(report).encode(), "demo.json": numbers})
+    if as_json:
+        typer.echo(json.dumps(report.as_dict()))
+    else:
+        print_demo(report, out / "index.html")
+
+
+for commands in (
+    cli_collection,
+    cli_learning,
+    cli_explain,
+    cli_finding,
+    cli_review,
+    cli_exchange,
+    cli_reproduce,
+):
+    commands.register(app)

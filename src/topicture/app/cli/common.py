@@ -1,0 +1,111 @@
+"""What the commands share: options, finding the collection, and how a command ends."""
+
+import dataclasses
+import json
+import math
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from topicture.app.verbs.library import Library
+from topicture.collection.words import printable
+from topicture.errors import TopictureError
+
+__all__ = [
+    "SOMETHING_LEFT",
+    "CatalogOption",
+    "ForceOption",
+    "JsonOption",
+    "QuietOption",
+    "WorkersOption",
+    "as_plain",
+    "find",
+    "finish",
+    "print_json",
+    "short_path",
+    "tell_lines",
+]
+
+SOMETHING_LEFT = 1
+SHOWN_LINES = 20
+
+CatalogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--catalog",
+        "-c",
+        envvar="TOPICTURE_CATALOG",
+        help="Folder of photos or of the catalog; else the catalog that the working folder lies under.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Also replace a file that Topicture did not write; never a photo.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and only what was asked for.")]
+WorkersOption = Annotated[
+    int, typer.Option(min=0, help="Processes that look at photos; 0 works in this one.")
+]
+WORKERS = os.cpu_count() or 1
+
+
+def find(catalog: Path | None, start: Path | None = None) -> Library:
+    """The collection that a command is about; says where it came from, if all of it has moved."""
+    library = Library.find(start, catalog)
+    with suppress(TopictureError):  # what is wrong with a catalog is told by the command itself
+        moved_from = library.moved_from()
+        if moved_from is not None:
+            moved = f"The collection has moved here from {moved_from}."
+            print(printable(moved), file=sys.stderr)
+    return library
+
+
+def short_path(path: Path) -> str:
+    """A path as one would type it from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def as_plain(value: Any) -> Any:
+    """A result as JSON values: NaN and infinities are null, paths are text."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: as_plain(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.repr  # what is left out of the text of a value (pixels) is left out here
+        }
+    if hasattr(value, "_asdict"):
+        return {name: as_plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, dict):
+        return {str(key): as_plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value) if isinstance(value, Path) else value
+
+
+def print_json(value: Any) -> None:
+    """One JSON document; characters outside ASCII as escapes, so that any terminal or pipe takes it."""
+    sys.stdout.write(json.dumps(as_plain(value), allow_nan=False) + "\n")
+
+
+def tell_lines(title: str, lines: tuple[str, ...] | list[str], *, quiet: bool = False) -> None:
+    """Reasons on standard error, one line each; of many the first few."""
+    if quiet or not lines:
+        return
+    print(f"{title}:", file=sys.stderr)
+    for line in lines[:SHOWN_LINES]:
+        print(f"  {printable(line)}", file=sys.stderr)
+    if len(lines) > SHOWN_LINES:
+        print(f"  ... and {len(lines) - SHOWN_LINES} more (--json has all)", file=sys.stderr)
+
+
+def finish(*left: tuple[str, ...] | list[str]) -> None:
+    """End a command: with code 1 where something was skipped or is pending."""
+    if any(left):
+        raise typer.Exit(SOMETHING_LEFT)

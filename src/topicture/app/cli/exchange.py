@@ -1,0 +1,108 @@
+"""Commands that put tags where other programs find them, and take theirs: write, export, import."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicture.app.cli.common import (
+    CatalogOption,
+    ForceOption,
+    JsonOption,
+    QuietOption,
+    find,
+    finish,
+    print_json,
+    tell_lines,
+)
+from topicture.collection.words import printable
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(write)
+    app.command()(export)
+    app.command("import")(import_)
+
+
+def write(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
+    regions: Annotated[
+        bool, typer.Option(help="Also write which part of the photo a word belongs to.")
+    ] = True,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write accepted tags into XMP sidecars beside the photos. The photos themselves are never touched."""
+    from topicture.app.console.progress_bars import Stages
+
+    library = find(catalog)
+    with Stages(quiet=quiet or as_json) as stages:
+        result = library.write(dry_run=dry_run, regions=regions, report=stages)
+    if as_json:
+        print_json(result)
+    elif not quiet:
+        if dry_run:
+            for change in result.changes:
+                words = [f"+{printable(word)}" for word in change.added]
+                words += [f"-{printable(word)}" for word in change.removed]
+                print(f"{printable(change.sidecar)}  {' '.join(words)}")
+        print(
+            f"{result.written} sidecars {'would be' if dry_run else ''} written".replace("  ", " ")
+            + (f", {result.unchanged} were up to date" if result.unchanged else "")
+            + (f", {len(result.pending)} stay pending" if result.pending else "")
+            + "."
+        )
+    tell_lines("Pending", result.pending, quiet=quiet or as_json)
+    tell_lines("Without regions", result.without_regions, quiet=quiet or as_json)
+    finish(result.pending)
+
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", "-f", help="coco, labelme, voc, cvat, csv-long, csv-wide, jsonl, arff; else by name."
+    ),
+]
+
+
+def export(
+    path: Annotated[Path, typer.Argument(help="The file (or folder, for labelme and voc) to write.")],
+    format: FormatOption = None,
+    suggestions: Annotated[
+        float | None, typer.Option(help="Also undecided suggestions of at least this probability.")
+    ] = None,
+    force: ForceOption = False,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the tags of all photos to a file that other tools read."""
+    result = find(catalog).export(path, format, suggestions=suggestions, force=force)
+    print_json(result) if as_json else print(
+        f"{result.tags} tags of {result.photos} photos: {printable(result.path)}"
+    )
+    tell_lines("Left out", result.refused, quiet=as_json)
+    finish(result.refused)
+
+
+def import_(
+    path: Annotated[
+        Path, typer.Argument(help="A file, or a folder for labelme and voc; photos by their path.")
+    ],
+    format: FormatOption = None,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take tags from a file of another tool, as decisions of yours."""
+    result = find(catalog).import_tags(path, format)
+    if as_json:
+        print_json(result)
+    else:
+        print(f"{result.decisions} new tags on {result.photos} photos.")
+        if result.boxes_left_out:
+            print(f"The words of {result.boxes_left_out} boxes were taken, the boxes were not.")
+    tell_lines("Refused", result.refused, quiet=as_json)
+    finish(result.refused)

@@ -1,0 +1,82 @@
+"""Commands that look: search, similar, regions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicture.app.cli.common import CatalogOption, ForceOption, JsonOption, as_plain, find, print_json
+from topicture.collection.words import printable
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (search, similar, regions):
+        app.command()(command)
+
+
+def search(
+    query: Annotated[str, typer.Argument(help='Words, as in: tiger grass -water "golden gate".')],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many photos.")] = 20,
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Paths only, each ended by a NUL: for xargs -0.")
+    ] = False,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find photos by words, tagged or not; the most probable first."""
+    from topicture.app.console.tables import print_hits, print_paths
+
+    hits = find(catalog).search(query, limit)
+    if as_json:
+        print_json(hits)
+    elif paths:
+        print_paths([hit.path for hit in hits])
+    else:
+        print_hits(hits)
+
+
+def similar(
+    image: Annotated[str, typer.Argument(help="A photo of the collection.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many photos.")] = 12,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find photos that look like one."""
+    found = find(catalog).similar(image, limit)
+    if as_json:
+        print_json(found)
+    else:
+        for photo in found:
+            print(f"{photo.likeness:5.2f}  {printable(photo.path)}")
+
+
+def regions(
+    image: Annotated[str, typer.Argument(help="A photo of the collection.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Draw the regions into this PNG file.")
+    ] = None,
+    only_tags: Annotated[bool, typer.Option(help="Choose among the words that the photo has.")] = False,
+    force: ForceOption = False,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which word belongs to which part of a photo; print it, or draw it."""
+    from topicture.app.learning.labelling import boxes_of
+
+    library = find(catalog)
+    place = None if out is None else library.picture(out, force=force)
+    labelled = library.regions(image, only_tags=only_tags)
+    if out is not None and place is not None:
+        from topicture.app.verbs.drawing import draw_regions
+
+        place.write({out.name: draw_regions(labelled)})
+    if as_json:
+        print_json({**as_plain(labelled), "boxes": boxes_of(labelled)})
+        return
+    for region in sorted(labelled.regions, key=lambda region: -region.area):
+        print(f"{region.area:5.0%} of the photo  {printable(region.word)}  ({region.probability:.0%})")
+    if out is not None:
+        print(f"Drawn: {printable(str(out))}")

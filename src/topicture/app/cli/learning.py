@@ -1,0 +1,132 @@
+"""Commands about models: learn, annotate, evaluate, models."""
+
+from typing import Annotated
+
+import typer
+
+from topicture.app.cli.common import (
+    WORKERS,
+    CatalogOption,
+    JsonOption,
+    QuietOption,
+    WorkersOption,
+    find,
+    finish,
+    print_json,
+    tell_lines,
+)
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (learn, annotate, evaluate, models):
+        app.command()(command)
+
+
+def learn(
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="A model (topicture models), or auto: blend what suits.")
+    ] = "auto",
+    min_count: Annotated[int, typer.Option(min=1, help="Leave out tags on fewer photos.")] = 3,
+    budget: Annotated[
+        float, typer.Option(min=0.1, help="Minutes that auto may take to try models and learn.")
+    ] = 10.0,
+    regions: Annotated[bool, typer.Option(help="Also learn which part of a photo a word belongs to.")] = True,
+    workers: WorkersOption = WORKERS,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Learn the collection's own words from the photos that carry them."""
+    from topicture.app.console.progress_bars import Stages
+    from topicture.app.console.tables import print_learned
+
+    library = find(catalog)
+    with Stages(quiet=quiet or as_json) as stages:
+        result = library.learn(
+            model,
+            min_count=min_count,
+            budget_seconds=60 * budget,
+            regions=regions,
+            workers=workers,
+            report=stages,
+        )
+    if as_json:
+        print_json(result)
+    elif not quiet:
+        print_learned(result)
+    tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
+    finish(result.skipped)
+
+
+def annotate(
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", "-t", help="Suggest words of at least this probability (0.25)."),
+    ] = None,
+    top: Annotated[int | None, typer.Option("--top", "-k", help="Suggest so many words a photo.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also for photos that have tags of their owner's.")
+    ] = False,
+    rejected_too: Annotated[bool, typer.Option(help="Suggest again what was rejected.")] = False,
+    workers: WorkersOption = WORKERS,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Suggest words, with probabilities, for the photos that have none."""
+    from topicture.app.console.progress_bars import Stages
+
+    library = find(catalog)
+    with Stages(quiet=quiet or as_json) as stages:
+        result = library.annotate(
+            threshold=threshold,
+            top=top,
+            everything=everything,
+            rejected_too=rejected_too,
+            workers=workers,
+            report=stages,
+        )
+    if as_json:
+        print_json(result)
+    elif not quiet:
+        print(
+            f"{result.model} suggests {result.suggestions} tags for {result.with_suggestions} of "
+            f"{result.asked_for} photos without tags; {result.photos} photos can be searched."
+        )
+    tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
+    finish(result.skipped)
+
+
+def evaluate(
+    all_tags: Annotated[
+        bool, typer.Option("--all", help="Every tag, not the most frequent ones only.")
+    ] = False,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How far the newest model can be trusted: on tags of people that it had not seen."""
+    from topicture.app.console.tables import print_evaluation
+
+    report = find(catalog).evaluate()
+    print_json(report) if as_json else print_evaluation(report, all_tags)
+
+
+def models(
+    learned: Annotated[bool, typer.Option("--learned", help="Those learned from this collection.")] = False,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the models there are, what they need and what they can do; or those that were learned here."""
+    from topicture.app.console.tables import print_learned_models, print_models
+
+    if learned:
+        found = find(catalog).models()
+        print_json(found) if as_json else print_learned_models(found)
+        return
+    from topicture.app.learning.model_list import list_models
+
+    rows = list_models()
+    print_json(rows) if as_json else print_models(rows)

@@ -1,0 +1,62 @@
+"""The questions of `review` in a terminal: one key an answer."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from topicture.collection.words import printable
+
+if TYPE_CHECKING:
+    from topicture.app.verbs.library import Library
+    from topicture.app.verbs.reviewing import Question
+
+__all__ = ["HELP", "ask_in_terminal"]
+
+HELP = "y yes · n no · s skip · u undo the last answer · q stop"
+
+
+def ask_in_terminal(
+    library: "Library",
+    questions: "Sequence[Question]",
+    *,
+    read_key: Callable[[], str] = click.getchar,
+    say: Callable[[str], None] = print,
+) -> str:
+    """Ask, and note each answer at once; a line that sums up. Interrupting loses nothing that was answered."""
+    if not questions:
+        return "Nothing to review; 'topicture annotate' makes suggestions."
+    say(HELP)
+    n_yes = n_no = 0
+    answered: list[tuple[int, str, int | None]] = []  # position of the question, answer, step of the log
+    position = 0
+    while position < len(questions):
+        question = questions[position]
+        say(
+            f"[{position + 1}/{len(questions)}] {printable(question.path)}: {printable(question.word)}? "
+            f"({question.probability:.0%})"
+        )
+        key = read_key().lower()
+        if key in ("q", "\x03", "\x04", "\x1b"):
+            break
+        if key == "u":
+            if not answered:
+                say("Nothing of this review is left to undo; 'topicture undo' goes further back.")
+                continue
+            position, last, step = answered.pop()
+            if last in "yn":
+                n_yes, n_no = n_yes - (last == "y"), n_no - (last == "n")
+                undone = None if step is None else library.undo(step)
+                if undone is None or not undone.decisions:
+                    say("That was decided anew since, and stays as it is.")
+            continue
+        if key not in ("y", "n", "s"):
+            say(HELP)
+            continue
+        step = None
+        if key != "s":
+            step = library.answer(question.image, question.word, "present" if key == "y" else "rejected")
+            n_yes, n_no = n_yes + (key == "y"), n_no + (key == "n")
+        answered.append((position, key, step))
+        position += 1
+    return f"{n_yes} accepted, {n_no} rejected. 'topicture write' puts accepted tags into sidecars."

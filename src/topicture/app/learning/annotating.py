@@ -1,0 +1,201 @@
+"""Annotate: what the newest model suggests for every photo, and the index that search and `similar` read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from topicture.app.learning.learning import look_at
+from topicture.app.learning.model_folder import Learned, load_learned, load_region_annotator
+from topicture.app.learning.region_boxes import find_boxes
+from topicture.app.progress import Report, silent
+from topicture.corpus import Corpus
+from topicture.errors import TopictureError
+from topicture.search import WordIndex
+from topicture.store import Catalog
+from topicture.store.decisions.decisions import CAPTIONING, OURS
+from topicture.store.regions import Box
+from topicture.store.shards import write_shards
+from topicture.vision.networks.deep import unit_rows
+from topicture.vision.pipeline import Description
+
+__all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
+
+DEFAULT_THRESHOLD = 0.25
+
+
+@dataclass(frozen=True)
+class AnnotateReport:
+    """What was suggested."""
+
+    model: str
+    photos: int  # looked at
+    asked_for: int  # those that suggestions were wanted for
+    with_suggestions: int
+    suggestions: int
+    skipped: tuple[str, ...]
+
+
+def annotate(
+    catalog: Catalog,
+    *,
+    threshold: float | None = None,
+    top: int | None = None,
+    everything: bool = False,
+    rejected_too: bool = False,
+    workers: int = 2,
+    report: Report = silent,
+) -> AnnotateReport:
+    """Suggest words for the photos without a caption of their owner's, or with `everything` for all.
+
+    Parameters
+    ----------
+    threshold : suggest words of at least this probability (0.25 where neither is given)
+    top : suggest so many words a photo, however probable
+    rejected_too : suggest words again that were rejected for the photo
+
+    A word that was decided for a photo is not suggested for it. Photos that the model has learned from get the answers
+    that were given while their tags were hidden.
+    """
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise TopictureError(f"the threshold is a probability between 0 and 1, not {threshold:g}")
+    if top is not None and top < 1:
+        raise TopictureError(f"the number of words to suggest must be at least 1, not {top}")
+    model = catalog.suggestions.newest()
+    learned = load_learned(catalog.model_folder(model), regions=False)
+    images = catalog.places.living()
+    description = look_at(catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary)
+    report("Annotating", 0, None)
+    presence = learned.presence(_unseen(learned, description.corpus))
+    numbers = np.array([images[i].image for i in description.kept])
+    _save_index(catalog, learned, numbers, presence, description.corpus)
+    wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
+    rows = _rows(catalog, learned, numbers, np.where(wanted, presence, -1.0), threshold, top)
+    paths = {image.content.hex(): image.path for image in images}
+    try:
+        boxes, trouble = (
+            _boxes(catalog, catalog.model_folder(model), learned, description, numbers, paths, rows),
+            "",
+        )
+    except TopictureError as error:  # suggestions are worth having without them
+        boxes, trouble = {}, f"regions: {error}"
+    with catalog.database.transaction():
+        catalog.suggestions.replace(model.id, rows)
+        catalog.regions.replace(model.id, boxes)
+        catalog.set("regions_trouble", trouble)
+    report("Annotating", len(numbers), len(numbers))
+    return AnnotateReport(
+        model=model.name,
+        photos=len(numbers),
+        asked_for=int(wanted.any(axis=1).sum()),
+        with_suggestions=len({row[0] for row in rows}),
+        suggestions=len(rows),
+        skipped=(
+            *(f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable),
+            *([trouble] if trouble else []),
+        ),
+    )
+
+
+def _unseen(learned: Learned, corpus: Corpus) -> np.ndarray:
+    """p(word | photo), (D, V), by models that have not seen the photo's own tags."""
+    p = learned.annotator.annotate(corpus)
+    return p if learned.answers is None else learned.answers.put_into(p, corpus.image_ids)
+
+
+def _boxes(
+    catalog: Catalog,
+    folder: Path,
+    learned: Learned,
+    description: Description,
+    numbers: np.ndarray,
+    paths: dict[str, str],
+    rows: list[tuple[int, int, float]],
+) -> dict[int, list[Box]]:
+    """Where the words are of the photos that `write` may be asked to write: suggested for, or tagged here."""
+    annotator = learned.annotator if learned.annotator.labels_regions else load_region_annotator(folder)
+    if annotator is None:
+        return {}
+    text = {number: word for word, number in catalog.decisions.word_ids().items()}
+    likely: dict[int, set[str]] = {}
+    asked = set()
+    for image, word, verdict, source in catalog.decisions.all_tags():
+        if verdict == "present":
+            likely.setdefault(image, set()).add(word)
+            if source in OURS:
+                asked.add(image)
+    for image, number, _ in rows:
+        likely.setdefault(image, set()).add(text[number])
+        asked.add(image)
+    found = find_boxes(
+        annotator,
+        description.corpus,
+        [catalog.root / paths[content] for content in description.corpus.image_ids],
+        {
+            i: [word for word in sorted(likely[image]) if word in learned.vocabulary]
+            for i, image in enumerate(numbers.tolist())
+            if image in asked
+        },
+        learned.features.recipe,
+        catalog.cache,
+    )
+    return {int(numbers[i]): [Box(*box) for box in boxes] for i, boxes in found.items()}
+
+
+def _wanted(
+    catalog: Catalog, learned: Learned, numbers: np.ndarray, everything: bool, rejected_too: bool
+) -> np.ndarray:
+    """(D, V): suggestions are wanted for these pairs."""
+    wanted = np.ones((len(numbers), len(learned.vocabulary)), bool)
+    row = {int(image): i for i, image in enumerate(numbers)}
+    for image, word, verdict, source in catalog.decisions.all_tags():
+        if image not in row:
+            continue
+        if verdict == "present" and source in CAPTIONING and not everything:
+            wanted[row[image]] = False
+        if word in learned.vocabulary and not (verdict == "rejected" and rejected_too):
+            wanted[row[image], learned.vocabulary.index(word)] = False
+    for word in catalog.decisions.deleted_words():
+        if word in learned.vocabulary:
+            wanted[:, learned.vocabulary.index(word)] = False
+    return wanted
+
+
+def _rows(
+    catalog: Catalog,
+    learned: Learned,
+    numbers: np.ndarray,
+    presence: np.ndarray,
+    threshold: float | None,
+    top: int | None,
+) -> list[tuple[int, int, float]]:
+    """(image, word id, probability) of what is suggested; -1 stands for a pair that is not wanted."""
+    if threshold is None:
+        threshold = DEFAULT_THRESHOLD if top is None else 0.0
+    chosen = presence >= threshold
+    if top is not None and top < presence.shape[1]:
+        order = np.argsort(-presence, axis=1, kind="stable")[:, :top]
+        best = np.zeros_like(chosen)
+        np.put_along_axis(best, order, True, axis=1)
+        chosen &= best
+    with catalog.database.transaction():
+        ids = [catalog.decisions.word_id(word) for word in learned.vocabulary]
+    rows, columns = np.nonzero(chosen)
+    return [
+        (int(numbers[r]), ids[c], float(presence[r, c]))
+        for r, c in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]
+
+
+def _save_index(
+    catalog: Catalog, learned: Learned, numbers: np.ndarray, presence: np.ndarray, corpus: Corpus
+) -> None:
+    """A new index beside the old one; the catalog turns to it once it is whole."""
+    order = np.argsort(numbers)
+    with catalog.new_folder("index") as (name, folder):
+        WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], [presence[order]])
+        np.save(folder / "images.npy", numbers[order].astype(np.int64), allow_pickle=False)
+        if corpus.descriptor is not None:
+            rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
+            write_shards(folder / "features", rows[order])
+    catalog.set("index", name)

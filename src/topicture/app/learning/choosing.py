@@ -1,0 +1,105 @@
+"""Which annotator `learn` uses: the one that was named, or the blend of what suits the collection."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from topicture.annotations.choice.learning import MemberTrial, learn_auto
+from topicture.annotations.choice.refitting import held_out_again
+from topicture.annotations.choice.trials import HeldOut, Trial, judge, settings_for
+from topicture.app.progress import Report
+from topicture.corpus import Corpus
+from topicture.models.base import Annotator
+from topicture.models.blends.trials import AutoStep
+from topicture.models.interrupts import all_or_nothing
+from topicture.models.registry import make_annotator
+
+__all__ = ["Chosen", "choose_and_fit", "fit"]
+
+_STAGES = {"try": "Trying models", "learn": "Learning"}
+
+
+class Chosen(NamedTuple):
+    """What `learn` goes on with."""
+
+    annotator: Annotator  # learned from everything
+    trial: Trial  # how it did on hidden captions
+    members: list[MemberTrial]  # what `auto` tried
+    scores: HeldOut  # of annotators just like it, to calibrate probabilities on
+
+
+def choose_and_fit(
+    corpus: Corpus,
+    model: str,
+    judged: NDArray[np.bool_],
+    *,
+    groups: ArrayLike | None = None,
+    budget_seconds: float,
+    seed: int,
+    report: Report,
+) -> Chosen:
+    """Learn from everything, and score the hidden folds with the very same settings.
+
+    `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores, but for
+    captioned ones beyond the sample that `auto` tries a large collection on. `groups` as for `folds_of`: images that
+    are hidden together. `budget_seconds` is for `auto`.
+    """
+    if model == "auto":
+        found = learn_auto(
+            corpus,
+            also=judged,
+            groups=groups,
+            budget_seconds=budget_seconds,
+            seed=seed,
+            callback=_stages(report),
+        )
+        return Chosen(found.annotator, found.trial, found.members, found.held_out)
+    annotator = fit(model, corpus, "Learning", report)
+    scores = held_out_again(
+        annotator,
+        corpus,
+        also=judged,
+        groups=groups,
+        seed=seed,
+        on_fold=lambda done, total: report("Hiding tags", done, total),
+    )
+    return Chosen(annotator, judge(model, corpus, scores), [], scores)
+
+
+@all_or_nothing()
+def fit(name: str, corpus: Corpus, stage: str, report: Report) -> Annotator:
+    """An annotator with the settings that suit the collection, learned from all of it."""
+    n_tagged = int(corpus.tagged.sum())
+    report(stage, 0, None)
+    annotator = make_annotator(name, **settings_for(name, n_tagged)).fit(
+        corpus, callback=_step(stage, report)
+    )
+    report(stage, annotator.n_iter_ or 1, annotator.n_iter_ or 1)
+    return annotator
+
+
+def _step(stage: str, report: Report) -> Callable[[Any], None]:
+    done = 0
+
+    def step(progress: Any) -> None:
+        nonlocal done
+        done += 1
+        report(stage, done, None)
+
+    return step
+
+
+def _stages(report: Report) -> Callable[[Any], None]:
+    """Tells of the members that `auto` is through with."""
+    reached = dict.fromkeys(_STAGES, 0)
+
+    def step(progress: Any) -> None:
+        if isinstance(progress, AutoStep):
+            if progress.stage == "learn" and progress.done == 0:
+                report(_STAGES["try"], reached["try"], reached["try"])
+            reached[progress.stage] = progress.total
+            report(_STAGES[progress.stage], progress.done, progress.total)
+
+    return step

@@ -1,0 +1,222 @@
+"""Learn: photos and tags to a model with calibrated probabilities."""
+
+from dataclasses import asdict, dataclass
+from posixpath import dirname as folder_of
+from typing import Any
+
+import numpy as np
+
+from topicture.annotations.choice.presence import (
+    JudgedPairs,
+    Presence,
+    calibration_error,
+    cross_fitted,
+    fit_presence,
+    reliability,
+    thresholds,
+)
+from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
+from topicture.app.learning.choosing import choose_and_fit, fit
+from topicture.app.learning.model_folder import Learned, save_learned
+from topicture.app.learning.training_tags import Taggings, gather
+from topicture.app.learning.unseen_answers import UnseenAnswers
+from topicture.app.progress import Report, silent
+from topicture.corpus import Corpus
+from topicture.errors import CorpusError
+from topicture.models.base import columns_of
+from topicture.models.look_alikes import look_alikes
+from topicture.models.registry import annotator_class
+from topicture.store import Catalog
+from topicture.store.places import LivingImage
+from topicture.vision.features.transform import Features
+from topicture.vision.pipeline import Description, Photo, describe
+from topicture.vision.recipe import REGION_PARTS, Recipe
+
+__all__ = ["LearnReport", "learn", "look_at"]
+
+REGION_MODEL = "corr-lda"
+TOLD_PRECISION = 0.95
+BUDGET_SECONDS = 600.0
+# Below this presence no suggestion is ever made at a precision worth having; the pairs need not be kept.
+LEAST_PRESENCE = 0.02
+
+
+@dataclass(frozen=True)
+class LearnReport:
+    """What was learned."""
+
+    model: str
+    folder: str
+    photos: int
+    tagged: int
+    words: int
+    too_rare: tuple[str, ...]
+    trials: tuple[Trial, ...]  # on hidden tags: the model itself, then what `auto` tried
+    choice: str  # what `auto` chose and why; empty for a model that was named
+    budget_seconds: float
+    region_model: str | None
+    calibration_error: float
+    skipped: tuple[str, ...]
+
+
+def learn(
+    catalog: Catalog,
+    model: str = "auto",
+    *,
+    min_count: int = N_FOLDS,
+    budget_seconds: float = BUDGET_SECONDS,
+    regions: bool = True,
+    workers: int = 2,
+    seed: int = 0,
+    report: Report = silent,
+) -> LearnReport:
+    """Learn from everything that people have decided; the same photos and decisions give the same model.
+
+    Parameters
+    ----------
+    model : a registry name, or "auto": a blend of those that find hidden tags best
+    min_count : words on fewer photos are left out
+    budget_seconds : time that "auto" may take to try, choose and learn, after the photos were looked at
+    regions : learn a model for regions as well, where the chosen one has none and regions are measured
+
+    Raises
+    ------
+    CorpusError
+        Too few photos or tags to learn from.
+    """
+    if model != "auto":
+        annotator_class(model)  # an unknown name is told before the work
+    taggings = gather(catalog, min_count)
+    description = look_at(
+        catalog, taggings.images, Recipe(**catalog.get("recipe")), workers, report, taggings=taggings
+    )
+    corpus, kept = description.corpus, description.kept
+    n_tagged = int(corpus.tagged.sum())
+    truth, known = taggings.truth[kept], taggings.known[kept]
+    annotator, trial, members, scores = choose_and_fit(
+        corpus,
+        model,
+        known.any(axis=1),
+        groups=look_alikes(corpus, [folder_of(taggings.images[i].path) for i in kept]),
+        budget_seconds=budget_seconds,
+        seed=seed,
+        report=report,
+    )
+    presence, pairs = _calibrate(scores, truth, known, seed)
+    region_annotator = None
+    if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
+        region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report)
+    by_region = next((a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None)
+    told = _told(trial, pairs, corpus, min_count, n_tagged)
+    learned = Learned(
+        annotator,
+        region_annotator,
+        description.features,
+        presence,
+        pairs.above(LEAST_PRESENCE),
+        told,
+        UnseenAnswers.of(corpus, scores),
+    )
+    with catalog.new_folder("models") as (name, folder):
+        save_learned(folder, learned)
+    facts = {
+        "photos": len(corpus),
+        "tagged": n_tagged,
+        "words": corpus.n_words,
+        "labels_regions": by_region is not None,
+        "map": trial.mean,
+    }
+    catalog.suggestions.add_model(name, annotator.name, annotator.version, facts)
+    return LearnReport(
+        model=annotator.name,
+        folder=name,
+        photos=len(corpus),
+        tagged=n_tagged,
+        words=corpus.n_words,
+        too_rare=taggings.too_rare,
+        trials=(trial, *members),
+        choice=annotator.result_ if members else "",
+        budget_seconds=budget_seconds,
+        region_model=by_region.name if by_region else None,
+        calibration_error=told["calibration_error"],
+        skipped=tuple(str(unreadable) for unreadable in _named(description, taggings.images)),
+    )
+
+
+def look_at(
+    catalog: Catalog,
+    images: list[LivingImage],
+    views: Recipe | Features,
+    workers: int,
+    report: Report,
+    *,
+    taggings: Taggings | None = None,
+    vocabulary: Any = None,
+) -> Description:
+    """Describe photos by numbers, through the catalog's cache; those that can't be read are noted with the reason."""
+    if not images:
+        raise CorpusError("there are no photos; run 'topicture scan'")
+    photos = [Photo(image.content.hex(), catalog.root / image.path) for image in images]
+    recipe = views if isinstance(views, Recipe) else views.recipe
+    description = describe(
+        photos,
+        views,
+        captions=taggings.captions if taggings else None,
+        vocabulary=taggings.vocabulary if taggings else vocabulary,
+        workers=workers,
+        cache=catalog.cache,
+        extra=REGION_PARTS if recipe.has_regions else (),
+        progress=lambda done, total: report("Looking at photos", done, total),
+    )
+    reasons: dict[int, str | None] = {image.image: None for image in images}
+    by_content = {image.content.hex(): image.image for image in images}
+    reasons.update({by_content[bad.source]: bad.reason for bad in description.unreadable})
+    with catalog.database.transaction():
+        catalog.places.set_reasons(reasons)
+    return description
+
+
+def _named(description: Description, images: list[LivingImage]) -> list[str]:
+    paths = {image.content.hex(): image.path for image in images}
+    return [f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable]
+
+
+def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:
+    # Captioned photos of a large collection that were not in its sample have no scores.
+    judged = known.any(axis=1) & scores.p.any(axis=1)
+    p, truth, known = scores.p[judged], truth[judged], known[judged]
+    presence = fit_presence(p, truth, known, seed=seed)
+    honest = cross_fitted(p, truth, known, scores.fold_of[judged], seed=seed)
+    return presence, JudgedPairs.of(honest, truth, known)
+
+
+def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int) -> dict[str, Any]:
+    """The report that goes into the model's folder."""
+    bins = reliability(pairs)
+    enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
+    return {
+        "model": trial.model,
+        "tagged": n_tagged,
+        "min_count": min_count,
+        "trials": [asdict(trial)],
+        "reliability": [b._asdict() for b in bins],
+        "calibration_error": calibration_error(bins),
+        "target_precision": TOLD_PRECISION,
+        "tags": [
+            _tag(word, corpus.vocabulary[word], pairs, float(enough[word])) for word in range(corpus.n_words)
+        ],
+    }
+
+
+def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:
+    mine = pairs.word == number
+    suggested = mine & (pairs.presence >= 0.5)
+    above = mine & (pairs.presence >= threshold)
+    return {
+        "word": word,
+        "photos": int(pairs.truth[mine].sum()),
+        "suggested": int(suggested.sum()),
+        "precision": float(pairs.truth[suggested].mean()) if suggested.any() else None,
+        "threshold": threshold if np.isfinite(threshold) else None,
+        "accepted": int(above.sum()),
+    }

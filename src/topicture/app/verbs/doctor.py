@@ -1,0 +1,89 @@
+"""What this machine has of what Topicture needs; nothing outside it is asked."""
+
+import importlib.metadata
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+from typing import NamedTuple
+
+from topicture.errors import TopictureError
+
+__all__ = ["Finding", "examine"]
+
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "jax",
+    "scikit-learn",
+    "pillow",
+    "opencv-python-headless",
+    "onnxruntime",
+    "lxml",
+)
+NETWORKS = ("lite0", "lite2")
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    ok: bool
+    detail: str
+    needed: bool = True
+
+
+def examine() -> list[Finding]:
+    """Look at everything."""
+    return [
+        Finding("Python", sys.version_info >= (3, 11), sys.version.split()[0]),
+        *(_library(name) for name in LIBRARIES),
+        _sqlite(),
+        *(_network(name) for name in NETWORKS),
+        _compute(),
+        _room(),
+        Finding(
+            "exiftool",
+            shutil.which("exiftool") is not None,
+            shutil.which("exiftool") or "not found; only useful to look at written sidecars",
+            needed=False,
+        ),
+    ]
+
+
+def _library(name: str) -> Finding:
+    try:
+        return Finding(name, True, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, False, f"not installed: pip install {name}")
+
+
+def _sqlite() -> Finding:
+    with tempfile.TemporaryDirectory(prefix="topicture-") as folder:
+        database = sqlite3.connect(os.path.join(folder, "try.sqlite"))
+        (mode,) = database.execute("PRAGMA journal_mode = WAL").fetchone()
+        database.close()
+    detail = f"{sqlite3.sqlite_version}, {'write-ahead log' if mode == 'wal' else 'rollback journal'}"
+    return Finding("SQLite", sqlite3.sqlite_version_info >= (3, 35), detail)
+
+
+def _network(name: str) -> Finding:
+    from topicture.vision.networks.manifest import network_key
+
+    try:
+        return Finding(f"network {name}", True, network_key(name))
+    except (TopictureError, OSError) as error:
+        return Finding(f"network {name}", False, " ".join(str(error).split()))
+
+
+def _compute() -> Finding:
+    import jax
+
+    devices = jax.devices()
+    return Finding("compute", True, f"{os.cpu_count()} cores; JAX on {devices[0].platform} ({len(devices)})")
+
+
+def _room() -> Finding:
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    return Finding("temporary room", free > 1 << 30, f"{free / (1 << 30):.1f} GB free")

@@ -1,0 +1,275 @@
+"""Scan: bring the catalog up to date with the folder, touching nothing that has not changed."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from topicture.app.progress import Report, silent
+from topicture.app.verbs.sidecar_stamps import sidecar_stamp
+from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
+from topicture.collection.metadata.keywords import Keywords, photo_keywords
+from topicture.collection.metadata.word_sources import PHOTO
+from topicture.collection.words import printable
+from topicture.store import Catalog
+from topicture.store.decisions.file_words import FileNews
+from topicture.store.decisions.steps import Step
+from topicture.store.identity import picture_id
+from topicture.store.places import Place
+
+__all__ = ["ScanReport", "scan"]
+
+BATCH = 64
+# A file touched this recently might change again without its time stamp moving: it is read again next time.
+SETTLED_SECONDS = 2.0
+UNSETTLED = -1
+UNREAD = "unread "  # before the stamp of sidecars that could not be read: they are tried again next time
+# So many tags, or such a part of all, may go with their keywords before somebody is asked.
+FEW_WITHDRAWN, PART_WITHDRAWN = 20, 0.05
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """What a scan found. `skipped`, `conflicts` and `withheld` are lines: a file, and the reason or the word.
+
+    Attributes
+    ----------
+    decisions : keywords that are news
+    withdrawn : tags that went because the keywords they came from went
+    conflicts : new ones, of words decided here that another program took out or put in
+    withheld : tags that would go as well, but so many that somebody has to confirm it; nothing was changed about them
+    missing_sidecars : sidecars that Topicture wrote and that are not there
+    """
+
+    files: int
+    new: int
+    changed: int
+    unchanged: int
+    moved: int
+    gone: int
+    decisions: int
+    skipped: tuple[str, ...]
+    withdrawn: int = 0
+    conflicts: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+    missing_sidecars: int = 0
+
+
+class _Read(NamedTuple):
+    """A file that is new or changed, what was known about it, and what was read."""
+
+    found: FoundPhoto
+    place: Place | None
+    content: bytes
+    keywords: Keywords
+
+
+@dataclass
+class _Progress:
+    """What came of a scan so far."""
+
+    change: Step  # what it changes about known pictures, undone as one
+    first: Step  # keywords of pictures that are read for the first time
+    new: int = 0
+    changed: int = 0
+    moved: int = 0
+    decisions: int = 0
+    withdrawn: int = 0
+    conflicts: list[str] = field(default_factory=list)
+    skipped: list[Skipped | str] = field(default_factory=list)
+    waiting: list[_Read] = field(default_factory=list)  # files that take tags away
+
+
+def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = silent) -> ScanReport:
+    """Look at every file's size and time stamp; read, hash and take keywords from those that are new or changed.
+
+    Photos are known by their picture: a renamed or moved one keeps all that was decided about it. What is gone is
+    remembered. A file that can't be read, in whole or in part, changes nothing that was known of it. A killed scan
+    loses a batch at most, and the next one goes on from there. One undo takes back what a scan changed.
+
+    Parameters
+    ----------
+    withdraw_many : bool
+        Take away the tags whose keywords are gone from their files however many they are. Otherwise many of them are
+        only listed, in `withheld`.
+    """
+    known = catalog.places.known()
+    progress = _Progress(catalog.decisions.step("scan"), catalog.decisions.step("file"))
+    todo, seen = _compare(catalog.root, known, progress.skipped, report)
+    remaining = iter(todo)
+    done = 0
+    while batch := list(islice(remaining, BATCH)):
+        read = list(_read(catalog, batch, known, progress.skipped))
+        with catalog.database.transaction():
+            for item in read:
+                _take(catalog, item, progress)
+        done += len(batch)
+        report("Reading photos", done, len(todo))
+    withheld = _withdraw(catalog, progress, withdraw_many)
+    gone = _gone(known, seen, progress.skipped)
+    with catalog.database.transaction():
+        catalog.places.mark_gone(gone)
+        _carry(catalog)
+        catalog.set("scanned", time.time())
+    return ScanReport(
+        files=len(seen),
+        new=progress.new,
+        changed=progress.changed,
+        unchanged=len(seen) - len(todo),
+        moved=progress.moved,
+        gone=len(gone),
+        decisions=progress.decisions,
+        skipped=tuple(str(line) for line in progress.skipped),
+        withdrawn=progress.withdrawn,
+        conflicts=tuple(progress.conflicts),
+        withheld=withheld,
+        missing_sidecars=catalog.file_words.missing_sidecars(),
+    )
+
+
+def _compare(
+    root: Path, known: dict[str, Place], skipped: list[Skipped | str], report: Report
+) -> tuple[list[FoundPhoto], set[str]]:
+    """The photos to read, and all paths that are there."""
+    todo: list[FoundPhoto] = []
+    seen: set[str] = set()
+    for found in walk_photos(root):
+        if isinstance(found, Skipped):
+            skipped.append(found)
+            continue
+        seen.add(found.path)
+        if len(seen) % 1000 == 0:
+            report("Looking for photos", len(seen), None)
+        if not _is_unchanged(found, known.get(found.path)):
+            todo.append(found)
+    report("Looking for photos", len(seen), len(seen))
+    return todo, seen
+
+
+def _is_unchanged(found: FoundPhoto, place: Place | None) -> bool:
+    return (
+        place is not None
+        and _has_same_photo(found, place)
+        and place.sidecars == sidecar_stamp(found.sidecars)
+    )
+
+
+def _has_same_photo(found: FoundPhoto, place: Place | None) -> bool:
+    return (
+        place is not None
+        and place.gone is None
+        and (place.size, place.modified) == (found.size, found.mtime_ns)
+    )
+
+
+def _read(
+    catalog: Catalog, batch: list[FoundPhoto], known: dict[str, Place], skipped: list[Skipped | str]
+) -> Iterator[_Read]:
+    """What stands in files; whatever goes wrong with one of them is its reason, and the others are read."""
+    for found in batch:
+        path, place = catalog.root / found.path, known.get(found.path)
+        former = None if place is None else catalog.places.content_of(place.image)
+        try:
+            if found.size == 0:  # a placeholder, or a copy under way; and all empty files are alike
+                raise OSError(None, "an empty file")
+            content = former if former and _has_same_photo(found, place) else picture_id(path)
+            keywords = photo_keywords(path)
+        except Exception as error:
+            skipped.append(f"{printable(found.path)}: can't be read ({_reason(error)})")
+            continue
+        skipped.extend(f"{printable(found.path)}: {reason}" for reason in keywords.refused)
+        if former in (None, content) or all(part.whole for part in keywords.sources if part.name == PHOTO):
+            yield _Read(found, place, content, keywords)
+        # else it was damaged, or is not written to its end yet: that is no other picture
+
+
+def _reason(error: Exception) -> str:
+    text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return printable(text or type(error).__name__)
+
+
+def _take(catalog: Catalog, item: _Read, progress: _Progress) -> None:
+    """Note what was read, unless it takes tags away: such files wait until it is known how many."""
+    image = catalog.places.image_of(item.content)
+    if image is None:
+        _note(catalog, item, progress, progress.first)
+        return
+    news = catalog.file_words.news(item.found.path, image, item.keywords.sources)
+    if news.withdrawn:
+        progress.waiting.append(item)
+    else:
+        _note(catalog, item, progress, progress.change, news)
+
+
+def _note(
+    catalog: Catalog, item: _Read, progress: _Progress, step: Step, news: FileNews | None = None
+) -> None:
+    found, place = item.found, item.place
+    was_known = catalog.places.image_of(item.content) is not None
+    settled = time.time() - found.mtime_ns / 1e9 > SETTLED_SECONDS
+    stamp = sidecar_stamp(found.sidecars)
+    image = catalog.places.put(
+        found.path,
+        item.content,
+        found.size,
+        found.mtime_ns if settled else UNSETTLED,
+        stamp if all(part.whole for part in item.keywords.sources if part.name != PHOTO) else UNREAD + stamp,
+    )
+    if place is None:
+        progress.new += not was_known
+        progress.moved += was_known
+    else:
+        progress.changed += 1
+        if place.image != image and not was_known:
+            catalog.set("replaced", [*(catalog.get("replaced") or []), [place.image, image]])
+    news = news or catalog.file_words.news(found.path, image, item.keywords.sources)
+    catalog.file_words.apply(found.path, image, news, step)
+    progress.decisions += len(news.added) + len(news.returned)
+    progress.withdrawn += len(news.withdrawn)
+    for words, what in ((news.removed, "taken out"), (news.contradicted, "put in")):
+        progress.conflicts += [
+            f"{printable(found.path)}: {printable(word)} ({what} by another program)" for word in words
+        ]
+
+
+def _withdraw(catalog: Catalog, progress: _Progress, withdraw_many: bool) -> tuple[str, ...]:
+    """Let tags go whose keywords went; or, where they are many and nobody has confirmed it, list them."""
+    lines = []
+    for item in progress.waiting:
+        image = catalog.places.image_of(item.content)
+        assert image is not None
+        news = catalog.file_words.news(item.found.path, image, item.keywords.sources)
+        lines += [f"{printable(item.found.path)}: {printable(word)}" for word in news.withdrawn]
+    present = sum(
+        n for (verdict, _), n in catalog.decisions.counts_by_source().items() if verdict == "present"
+    )
+    if len(lines) > max(FEW_WITHDRAWN, PART_WITHDRAWN * present) and not withdraw_many:
+        return tuple(lines)
+    with catalog.database.transaction():
+        for item in progress.waiting:
+            _note(catalog, item, progress, progress.change)
+    return ()
+
+
+def _gone(known: dict[str, Place], seen: set[str], skipped: list[Skipped | str]) -> list[str]:
+    """Files that are no longer there; those in a folder that could not be read may well be."""
+    unread = tuple(line.path.rstrip("/") + "/" for line in skipped if isinstance(line, Skipped))
+    hidden = "./" in unread  # the root itself
+    return [
+        path
+        for path, place in known.items()
+        if place.gone is None and path not in seen and not hidden and not printable(path).startswith(unread)
+    ]
+
+
+def _carry(catalog: Catalog) -> None:
+    """Photos edited in place keep what was decided about them, unless the former picture still exists elsewhere.
+
+    What became of several files at once is no edited photo but a placeholder.
+    """
+    for old, new in catalog.get("replaced") or []:
+        if not catalog.places.paths_of(old) and len(catalog.places.paths_of(new)) == 1:
+            catalog.decisions.carry(old, new)
+    catalog.set("replaced", [])

@@ -1,0 +1,149 @@
+"""Write: accepted tags into sidecars. What can't be written stays pending, with the reason."""
+
+import os
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from topicture.app.progress import Report, silent
+from topicture.app.verbs.sidecar_stamps import sidecar_stamp
+from topicture.atomic.exchange import remove_exchanged
+from topicture.collection.sidecar.write import ObjectRegion, Tag, write_sidecar
+from topicture.collection.words import printable
+from topicture.errors import TopictureError
+from topicture.store import Catalog
+from topicture.store.writes import Due
+
+__all__ = ["PlannedWrite", "WriteReport", "write"]
+
+BATCH = 50
+MOST_AREA = 0.95  # a rectangle around nearly the whole photo says nothing
+NOT_LOOKED_AT = "not looked at yet; 'topicture annotate' finds where the words are, the next write adds it"
+
+
+@dataclass(frozen=True)
+class PlannedWrite:
+    """What a sidecar gains and loses."""
+
+    path: str
+    sidecar: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WriteReport:
+    """What was written, or with `dry_run` would be.
+
+    `pending` are lines: a file, and why it could not be written; `without_regions` too: how many photos got their
+    words without the place of any, and why.
+    """
+
+    files: int
+    written: int
+    unchanged: int
+    pending: tuple[str, ...]
+    changes: tuple[PlannedWrite, ...]
+    dry_run: bool
+    without_regions: tuple[str, ...] = ()
+
+
+def write(
+    catalog: Catalog, *, dry_run: bool = False, regions: bool = True, report: Report = silent
+) -> WriteReport:
+    """Bring the sidecars of all photos in line with what was decided. Photos themselves are never touched.
+
+    Regions are those that `annotate` found; words are written with them or without.
+    Killed at any moment, it leaves whole files, and the next run finishes the work.
+    """
+    due = catalog.writes.due()
+    lacking = _Lacking(catalog)
+    remaining = iter(due)
+    pending: list[str] = []
+    changes: list[PlannedWrite] = []
+    swept: set[Path] = set()
+    unchanged = done = 0
+    while batch := list(islice(remaining, BATCH)):
+        if not dry_run:
+            catalog.writes.plan(batch)
+            for folder in _folders(catalog, batch) - swept:
+                swept.add(folder)
+                remove_exchanged(folder)
+        for item in batch:
+            try:
+                change, is_changed = _write_one(catalog, item, regions, dry_run)
+            except (OSError, TopictureError) as error:
+                reason = _reason(error)
+                pending.append(f"{printable(item.path)}: {reason}")
+                if not dry_run:
+                    catalog.writes.fail(item.path, reason)
+            else:
+                unchanged += not is_changed
+                if is_changed:
+                    changes.append(change)
+                if regions:
+                    lacking.note(item)
+            done += 1
+            report("Writing sidecars", done, len(due))
+    return WriteReport(
+        len(due), len(changes), unchanged, tuple(pending), tuple(changes), dry_run, lacking.lines()
+    )
+
+
+def _folders(catalog: Catalog, batch: list[Due]) -> set[Path]:
+    """The folders of some files; those outside the collection are told when it is the turn of their file."""
+    folders = set()
+    for item in batch:
+        with suppress(TopictureError):
+            folders.add(catalog.file_of(item.path).parent)
+    return folders
+
+
+def _write_one(catalog: Catalog, due: Due, regions: bool, dry_run: bool) -> tuple[PlannedWrite, bool]:
+    outcome = write_sidecar(
+        catalog.file_of(due.path),  # never a path outside the collection, whatever the catalog says
+        add=[Tag(word.word, by_machine=word.by_machine, probability=word.probability) for word in due.add],
+        remove=due.remove,
+        regions=_regions(catalog, due) if regions else (),
+        dry_run=dry_run,
+    )
+    if not dry_run:
+        # Another program's change since then is left for a scan to find.
+        left = outcome.sidecars
+        catalog.writes.finish(due, None if left is None else sidecar_stamp(left))
+    sidecar = os.path.relpath(outcome.path, catalog.root)
+    return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
+
+
+def _regions(catalog: Catalog, due: Due) -> list[ObjectRegion]:
+    """Where the words are, as `annotate` found it."""
+    words = {word.word for word in due.add}
+    boxes = catalog.regions.of(due.image) if words else []
+    return [ObjectRegion(*box) for box in boxes if box.word in words and box.w * box.h <= MOST_AREA]
+
+
+class _Lacking:
+    """Why photos are written without regions, each reason once."""
+
+    def __init__(self, catalog: Catalog):
+        self._catalog = catalog
+        self._known = any(model.facts.get("labels_regions") for model in catalog.suggestions.models())
+        self._trouble = catalog.get("regions_trouble") or NOT_LOOKED_AT
+        self._reasons: Counter[str] = Counter()
+
+    def note(self, due: Due) -> None:
+        if self._known and due.add and not self._catalog.regions.of(due.image):
+            self._reasons[self._catalog.places.reason(due.image) or self._trouble] += 1
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(
+            f"{n} photo{'s' if n > 1 else ''}: {reason}" for reason, n in self._reasons.most_common()
+        )
+
+
+def _reason(error: OSError | TopictureError) -> str:
+    if isinstance(error, TopictureError):
+        return str(error)
+    return error.strerror or str(error)

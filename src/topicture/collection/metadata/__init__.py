@@ -1,0 +1,1 @@
+"""Keywords inside photos and sidecars, read: XMP, IPTC, containers, tag lists."""

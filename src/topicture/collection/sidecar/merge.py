@@ -1,0 +1,179 @@
+"""What Topicture writes into an XMP document, and how it takes it back.
+
+Words go into the three list properties that photo managers read. Everything of ours is recorded (see `written`); what
+is not in the record is somebody else's and is never removed.
+
+A program that reads one of the properties alone, or the sidecar alone, would find only our words in a list that we had
+to begin. So such a list also gets copies of the words that were there before, recorded as copies: they do not count as
+words when they are read again, and go with our last word.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+from topicture.collection.metadata.record import (
+    BY,
+    COPY,
+    DATE,
+    HIERARCHY,
+    MACHINE,
+    PERSON,
+    PROBABILITY,
+    WORD,
+    WRITTEN,
+    own_field,
+)
+from topicture.collection.metadata.tag_lists import LISTS, SUBJECT, clean_path, joined, listed_tags
+from topicture.collection.metadata.xmp import struct_field
+from topicture.collection.metadata.xmp_lists import XmpLists
+from topicture.collection.sidecar.regions import OwnRegions
+from topicture.collection.sidecar.values import ObjectRegion, Tag, decimal
+from topicture.collection.sidecar.xmp_edit import structure
+from topicture.errors import BadWord
+
+__all__ = ["Changes", "merge"]
+
+Paths = Mapping[str, tuple[str, ...]]
+"""Words with their paths in a tree of tags, outermost part first, the word last."""
+
+
+@dataclass
+class Changes:
+    """Words that were added and removed, and whether the document differs from before."""
+
+    added: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    touched: bool = False
+
+
+def merge(
+    tree: etree._ElementTree,
+    add: Sequence[Tag],
+    remove: Iterable[str],
+    regions: Sequence[ObjectRegion],
+    embedded: Paths,
+    now: str,
+) -> Changes:
+    """Bring a document to the wanted state, changing nothing where it is there already.
+
+    `embedded` are the words of the photo's own metadata, to be copied where needed; `now` is the date of new records.
+    Each property is gone through once, so that the time grows with the document and no faster.
+    """
+    changes = Changes()
+    lists = XmpLists(tree)
+    own_regions = OwnRegions(lists)
+    record = _Record(lists, now)
+    for word in remove:
+        ours = record.is_ours(word)
+        if ours:
+            record.withdraw(word)
+        if own_regions.drop(word) or ours:
+            changes.removed.append(word)
+            changes.touched = True
+    wanted = [tag for tag in add if not record.stands(tag)]
+    _write_copies(tree, lists, record, wanted, embedded)
+    for tag in wanted:
+        if tag.word not in lists.values(SUBJECT):
+            changes.added.append(tag.word)
+        record.withdraw(tag.word)
+        record.write(tag, _chooser(tag), LISTS)
+    changes.touched |= bool(wanted)
+    by_word: dict[str, list[ObjectRegion]] = {}
+    for region in regions:
+        by_word.setdefault(region.word, []).append(region)
+    for word, boxes in by_word.items():
+        changes.touched |= own_regions.set(word, boxes)
+    changes.touched |= record.drop_copies()
+    lists.lay_out()
+    return changes
+
+
+class _Record:
+    """What Topicture wrote (see `written`), by word."""
+
+    def __init__(self, lists: XmpLists, now: str):
+        self._lists, self._now = lists, now
+        self._of: dict[str, list[etree._Element]] = {}
+        for item in lists.items(WRITTEN):
+            self._of.setdefault(struct_field(item, WORD), []).append(item)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._of
+
+    def is_ours(self, word: str) -> bool:
+        """Whether it was us who put a word there."""
+        return word in self and bool(struct_field(self._of[word][0], own_field(SUBJECT)))
+
+    def stands(self, tag: Tag) -> bool:
+        """Whether nothing is to be done for a tag: it stands as wanted, or somebody else wrote the word."""
+        if tag.word not in self._lists.values(SUBJECT):
+            return False
+        if not self.is_ours(tag.word):
+            return True
+        written = [struct_field(self._of[tag.word][0], name) for name in (BY, PROBABILITY, HIERARCHY)]
+        return written == [_chooser(tag), decimal(tag.probability) or "", _hierarchy(tag) or ""]
+
+    def write(self, tag: Tag, by: str, lists: Iterable[str]) -> None:
+        """Add a word to some of the lists and record which of the values are ours."""
+        fields: list[tuple[str, str | None]] = [(WORD, tag.word), (BY, by), (DATE, self._now)]
+        fields += [(PROBABILITY, decimal(tag.probability)), (HIERARCHY, _hierarchy(tag))]
+        for name in lists:
+            value = joined(name, tag.hierarchy or (tag.word,))
+            if value is not None and self._lists.add(name, value):
+                fields.append((own_field(name), value))
+        item = self._lists.append_item(WRITTEN)
+        structure(item, fields)
+        self._of.setdefault(tag.word, []).append(item)
+
+    def withdraw(self, word: str) -> None:
+        """Remove the values that the first record of a word lists, and the record, if there is one."""
+        if word not in self:
+            return
+        item = self._of[word].pop(0)
+        if not self._of[word]:
+            del self._of[word]
+        for name in LISTS:
+            if value := struct_field(item, own_field(name)):
+                self._lists.remove(name, value)
+        self._lists.drop_item(WRITTEN, item)
+
+    def drop_copies(self) -> bool:
+        """When nothing of ours is left, copies have no purpose; False where there are none, or something is left."""
+        items = [item for items in self._of.values() for item in items]
+        if not items or any(struct_field(item, BY) != COPY for item in items):
+            return False
+        for word in list(self._of):
+            while word in self:
+                self.withdraw(word)
+        return True
+
+
+def _chooser(tag: Tag) -> str:
+    return MACHINE if tag.by_machine else PERSON
+
+
+def _hierarchy(tag: Tag) -> str | None:
+    return " > ".join(tag.hierarchy) or None
+
+
+def _write_copies(
+    tree: etree._ElementTree, lists: XmpLists, record: _Record, wanted: Sequence[Tag], embedded: Paths
+) -> None:
+    """Copy the words of others into the lists that the wanted tags are about to begin."""
+    paths = [tag.hierarchy or (tag.word,) for tag in wanted]
+    begun = [name for name in LISTS if not lists.values(name) and any(joined(name, path) for path in paths)]
+    if not begun:
+        return
+    others = dict(embedded) if SUBJECT in begun else {}
+    for listed in listed_tags(tree):
+        with suppress(BadWord):  # not for us to spread; it stays where it is
+            path = clean_path(listed.path)
+            others[path[-1]] = max(path, others.get(path[-1], ()), key=len)
+    for tag in wanted:
+        others.pop(tag.word, None)
+    for word, path in others.items():
+        if word not in record and any(joined(name, path) for name in begun):
+            record.write(Tag(word, hierarchy=path if len(path) > 1 else ()), COPY, begun)

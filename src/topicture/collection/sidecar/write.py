@@ -1,0 +1,152 @@
+"""Writing tags beside a photo: an XMP sidecar, merged with what is there, whole or not at all.
+
+The photo itself is never opened for writing. A sidecar that can't be understood is left alone.
+"""
+
+import os
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from PIL import Image
+
+from topicture.atomic.exchange import holds, replace_unchanged
+from topicture.collection.metadata.keywords import embedded_words, read_sidecar, sidecar_path
+from topicture.collection.metadata.xmp import MAX_XMP, BadXmp, parse_xmp
+from topicture.collection.sidecar.merge import merge
+from topicture.collection.sidecar.values import ObjectRegion, SidecarError, Tag
+from topicture.collection.sidecar.xmp_edit import new_document, serialise
+from topicture.collection.words import clean_word, printable
+from topicture.errors import DataNotFound
+
+__all__ = ["ObjectRegion", "SidecarError", "SidecarReport", "Tag", "sidecar_path", "write_sidecar"]
+
+_ORIENTATION_TAG = 0x0112  # EXIF
+_TRIES = 8  # how often a sidecar may be changed under our hands before we give up
+_PAUSE = 0.005  # seconds, longer every time
+
+
+@dataclass(frozen=True)
+class SidecarReport:
+    """What writing a sidecar did, or would do.
+
+    `added` are words that the sidecar did not have; `removed` words of ours that it no longer has. `changed` is also
+    True where only a region, a probability or who chose a word changed. `sidecars` are (name, size, mtime_ns) of the
+    sidecar as it was left, as a walk finds it (`FoundPhoto.sidecars`); None where another program has changed it since.
+    """
+
+    path: Path
+    changed: bool
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    sidecars: tuple[tuple[str, int, int], ...] | None = field(default=None, compare=False)
+
+
+def write_sidecar(
+    photo: str | os.PathLike,
+    *,
+    add: Iterable[Tag] = (),
+    remove: Iterable[str] = (),
+    regions: Iterable[ObjectRegion] = (),
+    dry_run: bool = False,
+) -> SidecarReport:
+    """Bring a photo's sidecar to the wanted state, keeping everything else that it holds.
+
+    The same call again changes nothing, to the byte. A sidecar that another program changes in the meantime is read and
+    merged again.
+
+    Parameters
+    ----------
+    photo : path
+        The photo; its sidecar is `sidecar_path(photo)`.
+    add : tags
+        Words to write. A word that somebody else wrote stays theirs and is not recorded as ours.
+    remove : words
+        Words to take back, with our regions of them. Only what Topicture wrote is removed.
+    regions : regions
+        Of the upright picture; they are written for the pixels as stored, as other programs expect. They take the place
+        of our earlier regions of the same words; those of other words stay.
+    dry_run : bool
+        Report, but write nothing.
+
+    Raises
+    ------
+    SidecarError
+        The sidecar is malformed, has a DTD, is too large, is a link, or never stops changing; it is left as it is.
+    BadWord
+        A word to remove is none.
+    DataNotFound
+        There is no such photo.
+    OSError
+        It can't be written now: disk full, read-only, no permission. The old sidecar is whole.
+    """
+    photo = Path(photo)
+    if not photo.is_file():
+        raise DataNotFound(f"{printable(str(photo))}: no such photo")
+    tags = {tag.word: tag for tag in add}
+    unwanted, places = tuple(dict.fromkeys(map(clean_word, remove))), _on_stored_pixels(photo, tuple(regions))
+    if both := tags.keys() & unwanted:
+        raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
+    embedded = embedded_words(photo) if tags else {}
+    for word in unwanted:
+        embedded.pop(word, None)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    for turn in range(_TRIES):
+        time.sleep(turn * _PAUSE)
+        path = sidecar_path(photo)
+        try:
+            before = _content(path)
+            tree = new_document() if before is None else parse_xmp(before)
+        except BadXmp as reason:
+            raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
+        changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
+        content = before
+        if changes.touched:
+            content = serialise(tree, before)
+            if len(content) > MAX_XMP:
+                raise SidecarError(
+                    f"{printable(path.name)}: with our words its {len(content)} bytes would be over the limit of "
+                    f"{MAX_XMP}; left as it is"
+                )
+            if not dry_run and not replace_unchanged(path, before, content):
+                continue
+        return SidecarReport(
+            path, changes.touched, tuple(changes.added), tuple(changes.removed), _left(path, content)
+        )
+    raise SidecarError(
+        f"{printable(sidecar_path(photo).name)}: another program keeps changing it; try again later"
+    )
+
+
+def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[ObjectRegion, ...]:
+    """Regions as the standard has them: programs put them upright together with the picture."""
+    if not regions:
+        return ()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's, of odd metadata
+            with Image.open(photo) as image:
+                # Of the header alone: a PNG's own `getexif` would decode the picture.
+                orientation = Image.Image.getexif(image).get(_ORIENTATION_TAG, 1)
+    except Exception:
+        orientation = (
+            1  # damaged metadata, of which a decoder may raise nearly anything: then nobody turns the picture
+        )
+    return tuple(region.as_stored(orientation) for region in regions)
+
+
+def _left(path: Path, content: bytes | None) -> tuple[tuple[str, int, int], ...] | None:
+    """The sidecar if it has that content; looked at first, so that a later change shows."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return () if content is None else None
+    known = content is not None and holds(path, content)
+    return ((path.name, status.st_size, status.st_mtime_ns),) if known else None
+
+
+def _content(path: Path) -> bytes | None:
+    return read_sidecar(path) if os.path.lexists(path) else None

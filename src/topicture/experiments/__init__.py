@@ -1,1 +1,0 @@
-"""Experiments on public data sets: the five papers, the descriptors, and the automatic choice of a model."""

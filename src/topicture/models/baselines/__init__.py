@@ -1,0 +1,1 @@
+"""What people use instead: word frequencies, neighbours, regressions, networks."""

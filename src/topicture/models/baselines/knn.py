@@ -1,0 +1,98 @@
+r"""Weighted nearest neighbours: the tagged images most alike vote with their words.
+
+    p(w | x) proportional to sum over the Z nearest tagged images j of [cos(x, x_j)]_+^s y_jw
+
+Visual words are weighted by their inverse document frequencies, dense numbers are centred.
+
+Symbol -> code, shape:  Z -> n_neighbours | s -> power | x_j -> rows_ N L | y_j -> captions_ N V
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from topicture.corpus import Corpus
+from topicture.models.baselines.one_view import (
+    OneView,
+    Scaling,
+    Tell,
+    captions_from,
+    captions_state,
+    scaling_of,
+)
+from topicture.models.neighbours import Neighbours, nearest, soft_inference
+
+__all__ = ["KNN", "NeighbourView"]
+
+
+class NeighbourView(OneView):
+    """A one-view annotator that keeps the tagged images: their scaled rows, of length 1, and their captions."""
+
+    n_neighbours: int
+    scaling_: Scaling
+    rows_: np.ndarray
+    captions_: sparse.csr_array
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_positive("n_neighbours")
+
+    def _keep(self, corpus: Corpus) -> None:
+        tagged = corpus[corpus.tagged]
+        self.scaling_ = scaling_of(getattr(tagged, self.view))
+        self.rows_ = self.scaling_(getattr(tagged, self.view))
+        self.captions_ = sparse.csr_array(tagged.captions)
+
+    def _nearest(self, corpus: Corpus) -> Neighbours:
+        return nearest(self.scaling_(getattr(corpus, self.view)), self.rows_, self.n_neighbours)
+
+    def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        scaling = {"centre": self.scaling_.centre, "weight": self.scaling_.weight}
+        return {**captions_state(self.captions_), **scaling, "rows": self.rows_}, {}
+
+    def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        self.scaling_ = Scaling(arrays["centre"], arrays["weight"])
+        self.rows_ = arrays["rows"]
+        self.captions_ = captions_from(arrays, len(self.p_w_))
+
+
+class KNN(NeighbourView):
+    """Nearest neighbours by cosine; untagged images are not used.
+
+    Parameters
+    ----------
+    n_neighbours : how many vote; all tagged images if there are fewer
+    power : exponent of the cosine; the larger, the more the nearest decide
+    view : "descriptor" or "visual_words"
+    background : share of the word frequencies in the answer
+    """
+
+    name = "knn"
+
+    def __init__(
+        self,
+        n_neighbours: int = 200,
+        *,
+        power: float = 3.0,
+        view: str = "descriptor",
+        background: float = 0.1,
+    ):
+        self.n_neighbours = n_neighbours
+        self.power = power
+        self.view = view
+        self.background = background
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_positive("power")
+
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
+        self._keep(corpus)
+        return f"{len(self.rows_)} tagged images kept: no iterations needed"
+
+    def _scores(self, corpus: Corpus) -> np.ndarray:
+        near = self._nearest(corpus)
+        return soft_inference(
+            Neighbours(near.rows, np.maximum(near.cosines, 0.0) ** self.power), self.captions_, self.p_w_
+        )

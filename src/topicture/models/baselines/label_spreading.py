@@ -1,0 +1,108 @@
+r"""Label spreading [zhou2004consistency]: captions flow along a graph of similar images, tagged and untagged.
+
+    F <- alpha S F + (1 - alpha) Y,   S = D^(-1/2) W D^(-1/2)
+
+W joins every image with its Z nearest by cosine, symmetric; rows of Y are the captions, 0 for untagged images. A row of
+F is the image's scores of words. An image that was not in the graph takes the mean of its Z nearest in it, weighted by
+their cosines over the roots of their degrees, as a node of the graph would.
+
+Symbol -> code, shape:  W -> links D D sparse | F -> spread_ D V | Y -> captions D V
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from topicture.corpus import Corpus
+from topicture.errors import TopictureError
+from topicture.models.baselines.one_view import OneView, Scaling, Tell, scaling_of
+from topicture.models.baselines.tagprop import others_only
+from topicture.models.neighbours import Neighbours, nearest
+
+__all__ = ["LabelSpreading", "spread"]
+
+N_STEPS = 30
+
+
+def spread(links: sparse.csr_array, Y: np.ndarray, alpha: float, n_steps: int = N_STEPS) -> np.ndarray:
+    """F (D, V) after so many steps from Y; the fixed point is (1 - alpha) (I - alpha S)^(-1) Y."""
+    root = 1 / np.sqrt(_degrees(links))
+    S = sparse.csr_array(links.multiply(root[:, None]).multiply(root))
+    F = Y
+    for _ in range(n_steps):
+        F = alpha * (S @ F) + (1 - alpha) * Y
+    return F
+
+
+def _degrees(links: sparse.csr_array) -> np.ndarray:
+    """(D,); 1 for an image without links."""
+    degrees = np.asarray(links.sum(axis=1)).ravel()
+    return np.where(degrees > 0, degrees, 1.0)
+
+
+def _matrix(near: Neighbours, n_images: int) -> sparse.csr_array:
+    n, Z = near.rows.shape
+    return sparse.csr_array(
+        (np.maximum(near.cosines, 0).ravel(), near.rows.ravel(), np.arange(0, n * Z + 1, Z)),
+        shape=(n, n_images),
+    )
+
+
+class LabelSpreading(OneView):
+    """Captions spread over the graph of all images; untagged images carry them on.
+
+    Parameters
+    ----------
+    n_neighbours : links that every image begins
+    alpha : share of an image's scores that comes from its neighbours, below 1
+    view : "descriptor" or "visual_words"
+    background : share of the word frequencies in the answer
+    """
+
+    name = "label-spreading"
+
+    def __init__(
+        self, n_neighbours: int = 30, *, alpha: float = 0.9, view: str = "descriptor", background: float = 0.1
+    ):
+        self.n_neighbours = n_neighbours
+        self.alpha = alpha
+        self.view = view
+        self.background = background
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_positive("n_neighbours")
+        if not 0 <= self.alpha < 1:
+            raise TopictureError(f"{self.name}: alpha must be at least 0 and below 1, not {self.alpha!r}")
+
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
+        rows = getattr(corpus, self.view)
+        self.scaling_ = scaling_of(rows)
+        self.rows_ = self.scaling_(rows)
+        if len(corpus) < 2:
+            self.root_degree_, self.spread_ = np.ones(1), corpus.captions.toarray()
+            return "one image: nothing to spread"
+        near = others_only(nearest(self.rows_, self.rows_, self.n_neighbours + 1))
+        links = _matrix(near, len(corpus))
+        links = sparse.csr_array(links.maximum(links.T))
+        self.root_degree_ = np.sqrt(_degrees(links))
+        self.spread_ = spread(links, corpus.captions.toarray(), self.alpha)
+        return f"{N_STEPS} steps over {links.nnz // 2} links of {len(corpus)} images"
+
+    def _scores(self, corpus: Corpus) -> np.ndarray:
+        near = nearest(self.scaling_(getattr(corpus, self.view)), self.rows_, self.n_neighbours)
+        return _matrix(near, len(self.rows_)) @ (self.spread_ / self.root_degree_[:, None])
+
+    def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        scaling = {"centre": self.scaling_.centre, "weight": self.scaling_.weight}
+        return {
+            **scaling,
+            "rows": self.rows_,
+            "spread": self.spread_,
+            "root_degree": self.root_degree_,
+        }, {}
+
+    def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        self.scaling_ = Scaling(arrays["centre"], arrays["weight"])
+        self.rows_, self.spread_, self.root_degree_ = arrays["rows"], arrays["spread"], arrays["root_degree"]

@@ -1,0 +1,134 @@
+r"""One-vs-rest logistic regression: every word against its absence, all words at once.
+
+    presence_iw = sigmoid(x_i' W_w + b_w),   W, b minimise   sum over i, w of log-loss + ridge/2 |W|^2
+
+It is convex; L-BFGS on the weights of all words together finds what a solver for each word finds, with one sparse
+product a step. Probabilities of presence are normalised to a distribution.
+
+Symbol -> code, shape:  x_i -> rows D L | W -> weights L V | b -> offset V
+"""
+
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from topicture.corpus import Corpus
+from topicture.models.baselines.one_view import OneView, Tell
+
+__all__ = ["Linear", "Logistic", "fit_logistic"]
+
+
+class Linear(NamedTuple):
+    """Weights of all words."""
+
+    weights: np.ndarray  # (L, V)
+    offset: np.ndarray  # (V,)
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        """x'W + b, (D, V)."""
+        return np.asarray(rows @ self.weights) + self.offset
+
+
+def fit_logistic(
+    rows: Any,
+    present: np.ndarray,
+    ridge: float,
+    max_iter: int,
+    tol: float,
+    tell: Tell = lambda done, total: None,
+) -> tuple[Linear, int]:
+    """Weights for rows (N, L), sparse or dense, and words that are present (N, V), 0/1; and the number of steps.
+
+    An offset has hardly any ridge: enough for a word that is on every image, or on none, to stay finite.
+    """
+    L, V = rows.shape[1], present.shape[1]
+    shrink = np.append(np.full(L, ridge), 1e-3)[:, None]
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        theta = theta.reshape(L + 1, V)
+        scores = Linear(theta[:-1], theta[-1])(rows)
+        residual = expit(scores) - present
+        value = np.logaddexp(0, scores).sum() - np.vdot(present, scores) + (shrink * theta**2).sum() / 2
+        gradient = np.vstack([rows.T @ residual, residual.sum(axis=0)]) + shrink * theta
+        return float(value), gradient.ravel()
+
+    share = (present.sum(axis=0) + 0.5) / (len(present) + 1)
+    start = np.zeros((L + 1, V))
+    start[-1] = np.log(share / (1 - share))
+    options = {"maxiter": max_iter, "ftol": tol, "gtol": 1e-6 * len(present)}
+    steps = count(1)
+    found = minimize(
+        loss,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options=options,
+        callback=lambda theta: tell(next(steps), None),
+    )
+    theta = found.x.reshape(L + 1, V)
+    return Linear(np.ascontiguousarray(theta[:-1]), theta[-1].copy()), int(found.nit)
+
+
+class Logistic(OneView):
+    """One logistic regression a word on visual words or descriptors; untagged images are not used.
+
+    Parameters
+    ----------
+    ridge : penalty of squared weights, 1/C of other libraries
+    max_iter, tol : of L-BFGS; it stops when a step lowers the loss by less than `tol` of it
+    view : "descriptor" or "visual_words"
+    background : share of the word frequencies in the answer
+    """
+
+    name = "logistic"
+
+    def __init__(
+        self,
+        ridge: float = 3.0,
+        *,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        view: str = "descriptor",
+        background: float = 0.05,
+    ):
+        self.ridge = ridge
+        self.max_iter = max_iter
+        self.tol = tol
+        self.view = view
+        self.background = background
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_positive("ridge", "max_iter", "tol")
+
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
+        tagged = corpus[corpus.tagged]
+        rows = getattr(tagged, self.view)
+        # Dense columns are centred and get one common scale, so that the same ridge suits any network's numbers.
+        self.centre_, self.scale_ = np.zeros(rows.shape[1]), 1.0
+        if not sparse.issparse(rows):
+            self.centre_ = rows.mean(axis=0)
+            self.scale_ = float(np.sqrt(np.mean((rows - self.centre_) ** 2))) or 1.0
+        present = (tagged.captions > 0).astype(np.float64).toarray()
+        self.linear_, n_steps = fit_logistic(
+            self._rows(tagged), present, self.ridge, self.max_iter, self.tol, tell
+        )
+        return f"L-BFGS: {n_steps} steps"
+
+    def _rows(self, corpus: Corpus) -> Any:
+        rows = getattr(corpus, self.view)
+        return rows if sparse.issparse(rows) else (rows - self.centre_) / self.scale_
+
+    def _scores(self, corpus: Corpus) -> np.ndarray:
+        return expit(self.linear_(self._rows(corpus)))
+
+    def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        return {**self.linear_._asdict(), "centre": self.centre_}, {"scale": self.scale_}
+
+    def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        self.linear_ = Linear(arrays["weights"], arrays["offset"])
+        self.centre_, self.scale_ = arrays["centre"], float(facts["scale"])

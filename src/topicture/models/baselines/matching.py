@@ -1,0 +1,357 @@
+r"""Neighbours whose likeness is learned: an image takes the words of the tagged images that it is matched with.
+
+    e(x) = g/|g|, g = tanh(x'A + a),   p(w | x) = sum over tagged j of alpha_j(x) y_jw/n_j,
+    alpha_j(x) proportional to n_j^lambda exp(s e(x)'e(x_j)),   n_j = sum_w y_jw,   q = (1 - b) p + b p(w)
+
+A, a, s, lambda and b maximise the likelihood of the tagged images' captions under q, every image matched with the
+others only [goldberger2005nca, vinyals2016matching]. Much of the inputs is dropped while learning, anew in every step,
+on both sides: an image must find those of its kind by any few of its regions. Without that it learns by heart which
+images go together. Several such spaces answer together, by the mean of their ln q.
+
+Self-teaching, where most images are untagged: they get the answers of the first spaces as captions of `teach` words,
+and new spaces learn from all images. Answers are made of the tagged images' captions still.
+
+Symbol -> code, shape:  A, a -> mapping L H, offset H | s, lambda, b -> exp(log_sharpness), length_power,
+sigmoid(background_logit), 1 each | y_j/n_j -> shares N V | ln n_j -> log_lengths N
+"""
+
+from collections.abc import Callable
+from itertools import count, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, softmax
+
+from topicture.corpus import Corpus
+from topicture.errors import TopictureError
+from topicture.models.baselines.one_view import OneView, Tell, captions_from, captions_state
+from topicture.models.baselines.training import Adam, batches, in_order, without_some
+from topicture.models.neighbours import blocks
+from topicture.models.view_rows import Inputs, inputs_of
+
+__all__ = [
+    "Matching",
+    "Memory",
+    "Place",
+    "Plan",
+    "Space",
+    "gradient",
+    "leading_words",
+    "log_answers",
+    "placed",
+    "remembered",
+    "train",
+    "updates_for",
+]
+
+_BATCH = 256
+_RATE = 1e-2
+# Images that a batch is matched with in one step; a random part of more.
+_MOST_MATCHED = 4096
+# More untagged images than this are not used; of an answer so many words are kept.
+_MOST_TAUGHT = 10_000
+_TAUGHT_WORDS = 20
+# Updates: so many rounds over the tagged images, within these bounds.
+_ROUNDS, _UPDATES = 40, (80, 600)
+_TAUGHT_UPDATES = 400
+
+
+class Space(NamedTuple):
+    """Where images are matched, float32."""
+
+    mapping: np.ndarray  # (L, H)
+    offset: np.ndarray  # (H,)
+    log_sharpness: np.ndarray  # (1,)
+    length_power: np.ndarray  # (1,)
+    background_logit: np.ndarray  # (1,)
+
+
+class Memory(NamedTuple):
+    """Images with captions, to be matched with."""
+
+    rows: Any  # (N, L) inputs, sparse or dense
+    shares: sparse.csr_array  # (N, V) captions of sum 1
+    log_lengths: np.ndarray  # (N,)
+
+    def at(self, chosen: np.ndarray) -> "Memory":
+        """Some of the images."""
+        return Memory(self.rows[chosen], self.shares[chosen], self.log_lengths[chosen])
+
+
+class Plan(NamedTuple):
+    """How a space is learned."""
+
+    n_dimensions: int
+    drop: tuple[float, float]  # share of the inputs: of the image that asks, of those it is matched with
+    n_updates: int
+
+
+def remembered(rows: Any, captions: sparse.csr_array) -> Memory:
+    """Images with captions (N, V), none of them empty."""
+    lengths = np.asarray(captions.sum(axis=1), np.float32).ravel()
+    shares = sparse.csr_array(captions.astype(np.float32).multiply(1 / lengths[:, None]))
+    return Memory(rows.astype(np.float32), shares, np.log(lengths))
+
+
+# --- Learn --------------------------------------------------------------------------------------------------------
+
+
+def train(
+    memory: Memory,
+    p_w: np.ndarray,
+    plan: Plan,
+    rng: np.random.Generator,
+    after_step: Callable[[], None] = lambda: None,
+) -> Space:
+    """A space in which images of the memory find the captions they have, by Adam with a cosine schedule."""
+    N, L = memory.rows.shape
+    space = _start(L, plan.n_dimensions, rng)
+    adam = Adam(space, _RATE, plan.n_updates)
+    # A lone image has no other to be matched with.
+    for chosen in islice(batches(N, _BATCH, rng), plan.n_updates if N > 1 else 0):
+        among = np.arange(N) if N <= _MOST_MATCHED else np.sort(rng.choice(N, _MOST_MATCHED, replace=False))
+        asking, others = (
+            part._replace(rows=without_some(part.rows, drop, rng))
+            for part, drop in zip((memory.at(chosen), memory.at(among)), plan.drop, strict=True)
+        )
+        adam.update(gradient(space, asking, others, _met(chosen, among), p_w.astype(np.float32))[1])
+        after_step()
+    return space
+
+
+def _start(n_inputs: int, n_dimensions: int, rng: np.random.Generator) -> Space:
+    mapping = rng.standard_normal((n_inputs, n_dimensions), np.float32) * np.float32(0.15)
+    scalars = (np.full(1, value, np.float32) for value in (np.log(10.0), 1.0, -1.5))
+    return Space(mapping, np.zeros(n_dimensions, np.float32), *scalars)
+
+
+def gradient(
+    space: Space, asking: Memory, others: Memory, own: tuple[np.ndarray, np.ndarray], p_w: np.ndarray
+) -> tuple[float, Space]:
+    """Mean of -ln q over the words of the asking images' captions, and its gradient.
+
+    `own` are rows and columns, among asking and others, where an image meets itself.
+    """
+    sharpness, b = np.exp(space.log_sharpness), expit(space.background_logit)
+    e, length = _embedded(space, asking.rows)
+    e_others, length_others = _embedded(space, others.rows)
+    cosines = e_others @ e.T  # (M, B), as sparse products give and want it
+    scores = sharpness * cosines
+    scores += (space.length_power * others.log_lengths)[:, None]
+    scores[own[::-1]] = -np.inf
+    alpha = _softmax_in_place(scores)
+    p = (others.shares.T @ alpha).T
+    q = (1 - b) * p + b * p_w
+    weights = asking.shares.multiply(np.exp(asking.log_lengths)[:, None]).toarray()
+    total = weights.sum()
+    loss = -float((weights * np.log(q)).sum() / total)
+    to_q = -weights / q / total
+    to_b = float((to_q * (p_w - p)).sum()) * b * (1 - b)
+    to_alpha = others.shares @ np.ascontiguousarray(((1 - b) * to_q).T)
+    to_alpha -= np.einsum("ij,ij->j", alpha, to_alpha)
+    to_scores = np.multiply(alpha, to_alpha, out=to_alpha)
+    to_sharpness = sharpness * np.vdot(to_scores, cosines)
+    to_length = np.full(1, others.log_lengths @ to_scores.sum(axis=1))
+    to_e, to_others = sharpness * (to_scores.T @ e_others), sharpness * (to_scores @ e)
+    to_mapping, to_offset = np.zeros_like(space.mapping), np.zeros_like(space.offset)
+    for rows, unit, norm, slope in (
+        (asking.rows, e, length, to_e),
+        (others.rows, e_others, length_others, to_others),
+    ):
+        to_g = (slope - unit * (unit * slope).sum(axis=1, keepdims=True)) / norm
+        to_z = to_g * (1 - (unit * norm) ** 2)
+        to_mapping += rows.T @ to_z
+        to_offset += to_z.sum(axis=0)
+    return loss, Space(to_mapping, to_offset, to_sharpness, to_length, to_b)
+
+
+def _softmax_in_place(scores: np.ndarray) -> np.ndarray:
+    """Over the rows; most of a step is spent on arrays of this size, so no copies are made."""
+    scores -= scores.max(axis=0)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=0)
+    return scores
+
+
+def _met(chosen: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where images of the first list are in the second, which is sorted: places in both."""
+    place = np.minimum(np.searchsorted(among, chosen), len(among) - 1)
+    rows = np.flatnonzero(among[place] == chosen)
+    return rows, place[rows]
+
+
+def _embedded(space: Space, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    """e(x) (n, H) and |g| (n, 1)."""
+    g = np.tanh(rows @ space.mapping + space.offset)
+    norms = np.sqrt((g * g).sum(axis=1, keepdims=True) + 1e-6)
+    return g / norms, norms
+
+
+# --- Use ----------------------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """A space with the images to be matched with in it."""
+
+    space: Space
+    images: np.ndarray  # (N, H) float32
+
+
+def placed(space: Space, memory: Memory) -> Place:
+    """The images of the memory, nothing dropped."""
+    return Place(space, _embedded(space, memory.rows)[0].astype(np.float32))
+
+
+def log_answers(
+    places: list[Place], rows: Any, shares: sparse.csr_array, log_lengths: np.ndarray, p_w: np.ndarray
+) -> np.ndarray:
+    """Mean over the places of ln q(w | x), (D, V) float64, for the images' shares and log_lengths (see Memory).
+
+    They are not normalised again.
+    """
+    answers = np.zeros((rows.shape[0], len(p_w)))
+    said = sparse.csr_array(shares.astype(np.float64).T)
+    for place in places:
+        space = Space(*(part.astype(np.float64) for part in place.space))
+        b, lengths = expit(space.background_logit), space.length_power * log_lengths
+        for block in blocks(rows.shape[0], 16 * len(place.images)):
+            cosines = _embedded(space, rows[block])[0] @ place.images.T
+            alpha = softmax(np.exp(space.log_sharpness) * cosines + lengths, axis=1)
+            answers[block] += np.log((1 - b) * (said @ alpha.T).T + b * p_w) / len(places)
+    return answers
+
+
+def leading_words(answers: np.ndarray, n_words: int) -> sparse.csr_array:
+    """The most probable words of every answer (D, V), of the sum that all had."""
+    n = min(n_words, answers.shape[1])
+    words = np.argpartition(-answers, n - 1, axis=1)[:, :n]
+    values = np.take_along_axis(answers, words, axis=1)
+    values *= (answers.sum(axis=1) / values.sum(axis=1))[:, None]
+    starts = np.arange(0, words.size + 1, n)
+    return sparse.csr_array((values.ravel(), words.ravel(), starts), shape=answers.shape)
+
+
+def updates_for(n_images: int) -> int:
+    """Steps that suit a number of images."""
+    return int(np.clip(_ROUNDS * n_images / _BATCH, *_UPDATES))
+
+
+# --- Estimator: no mathematics ------------------------------------------------------------------------------------
+
+
+class Matching(OneView):
+    """Nearest tagged images in learned spaces, on visual words or descriptors; untagged images teach if they are more.
+
+    Parameters
+    ----------
+    n_dimensions : of a space
+    n_spaces : that answer together
+    drop, drop_matched : share of the inputs that is dropped while learning, of an image that asks and of those that it
+        is matched with
+    teach : words that the answer for an untagged image stands for; 0 leaves untagged images out
+    n_updates : steps of the optimiser, each for 256 images. "auto": by the number of images to learn from
+    view : "descriptor" or "visual_words"
+    background : share of the word frequencies in the answer
+    seed : of starts, batches and dropping
+    """
+
+    name = "matching"
+
+    def __init__(
+        self,
+        n_dimensions: int = 64,
+        *,
+        n_spaces: int = 3,
+        drop: float = 0.7,
+        drop_matched: float = 0.3,
+        teach: float = 3.0,
+        n_updates: int | str = "auto",
+        view: str = "descriptor",
+        background: float = 0.0,
+        seed: int = 0,
+    ):
+        self.n_dimensions = n_dimensions
+        self.n_spaces = n_spaces
+        self.drop = drop
+        self.drop_matched = drop_matched
+        self.teach = teach
+        self.n_updates = n_updates
+        self.view = view
+        self.background = background
+        self.seed = seed
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_positive("n_dimensions", "n_spaces")
+        if not (0 <= self.drop < 1 and 0 <= self.drop_matched < 1):
+            raise TopictureError(f"{self.name}: drop and drop_matched must be at least 0 and below 1")
+        if self.n_updates != "auto" and not (isinstance(self.n_updates, int) and self.n_updates > 0):
+            raise TopictureError(
+                f"{self.name}: n_updates must be a positive whole number or auto, not {self.n_updates!r}"
+            )
+
+    def _learn(self, corpus: Corpus, tell: Tell) -> str:
+        rng = np.random.default_rng(self.seed)
+        self.inputs_ = inputs_of(corpus, self.view, self.seed)
+        rows, tagged = self.inputs_(getattr(corpus, self.view)), np.flatnonzero(corpus.tagged)
+        untagged = np.flatnonzero(~corpus.tagged)
+        if len(untagged) > _MOST_TAUGHT:
+            untagged = np.sort(rng.choice(untagged, _MOST_TAUGHT, replace=False))
+        teaching = self.teach > 0 and len(untagged) > len(tagged)
+        first, then = updates_for(len(tagged)), min(updates_for(len(tagged) + len(untagged)), _TAUGHT_UPDATES)
+        if self.n_updates != "auto":
+            first = then = int(self.n_updates)
+        steps = count(1)
+
+        def after_step() -> None:
+            tell(next(steps), self.n_spaces * (first + (then if teaching else 0)))
+
+        captions = sparse.csr_array(corpus.captions)[tagged]
+        memory = remembered(rows[tagged], captions)
+        self.shares_, self.log_lengths_ = memory.shares, memory.log_lengths
+        spaces = self._spaces(memory, first, rng, after_step)
+        self.places_ = [placed(space, memory) for space in spaces]
+        if not teaching:
+            return f"{self.n_spaces} spaces of {first} updates"
+        answers = leading_words(self.teach * self._answers(rows[untagged]), _TAUGHT_WORDS)
+        everything = remembered(
+            rows[np.concatenate([tagged, untagged])], sparse.csr_array(sparse.vstack([captions, answers]))
+        )
+        spaces = self._spaces(everything, then, rng, after_step)
+        self.places_ = [placed(space, memory) for space in spaces]
+        return f"{self.n_spaces} spaces of {then} updates, taught on {len(untagged)} untagged images"
+
+    def _spaces(
+        self, memory: Memory, n_updates: int, rng: np.random.Generator, after_step: Callable[[], None]
+    ) -> list[Space]:
+        plan = Plan(self.n_dimensions, (self.drop, self.drop_matched), n_updates)
+        return in_order(lambda own: train(memory, self.p_w_, plan, own, after_step), rng.spawn(self.n_spaces))
+
+    def _answers(self, rows: Any) -> np.ndarray:
+        return softmax(log_answers(self.places_, rows, self.shares_, self.log_lengths_, self.p_w_), axis=1)
+
+    def _scores(self, corpus: Corpus) -> np.ndarray:
+        return self._answers(self.inputs_(getattr(corpus, self.view)))
+
+    def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        spaces = [place.space for place in self.places_]
+        arrays = {
+            f"space.{name}": np.stack(parts) for name, *parts in zip(Space._fields, *spaces, strict=True)
+        }
+        arrays |= {
+            **captions_state(self.shares_),
+            "images": np.stack([place.images for place in self.places_]),
+            "log_lengths": self.log_lengths_,
+            "centre": self.inputs_.centre,
+            "axes": self.inputs_.axes,
+        }
+        return arrays, {"scale": self.inputs_.scale}
+
+    def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        stacked = [arrays[f"space.{name}"] for name in Space._fields]
+        spaces = [Space(*parts) for parts in zip(*stacked, strict=True)]
+        self.places_ = [Place(*pair) for pair in zip(spaces, arrays["images"], strict=True)]
+        self.shares_ = captions_from(arrays, len(self.p_w_))
+        self.log_lengths_ = arrays["log_lengths"]
+        self.inputs_ = Inputs(arrays["centre"], arrays["axes"], float(facts["scale"]))

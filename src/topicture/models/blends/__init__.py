@@ -1,0 +1,1 @@
+"""`auto`: several models tried on hidden captions and blended."""

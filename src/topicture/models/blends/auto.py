@@ -1,0 +1,305 @@
+r"""The default annotator: tries several models on the tagged images, and blends those that help.
+
+The captions of one fold of the tagged images after the other are hidden; every member learns from the whole corpus
+without them, untagged images included, and annotates the hidden ones. On these answers the blend is chosen
+(blend_choice.py); settings of a member are compared on the first fold. At last the chosen members learn from all.
+
+What is told about quality, and what probabilities are calibrated on, are answers for every fold by a blend that was
+chosen on the others, settings included. Near copies are in one fold (folds.py).
+
+Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
+and left out; the table says so. Members of a large collection are tried on a sample of it.
+"""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from topicture.corpus import Corpus
+from topicture.errors import CorpusError, TopictureError
+from topicture.models.base import Annotator, columns_of
+from topicture.models.blends.blend import Blend, nats_by_word
+from topicture.models.blends.choice import (
+    PSEUDO_COUNT,
+    choose_blend,
+    judge_choice,
+    word_frequencies_of_folds,
+)
+from topicture.models.blends.members import MEMBERS, members_for
+from topicture.models.blends.time_limit import OutOfTime, TimeLimit
+from topicture.models.blends.trials import FAILURES, AutoStep, Trials, Tried, fitted, why_failed
+from topicture.models.empirical import word_frequencies
+from topicture.models.folds import folds_of
+from topicture.models.look_alikes import look_alikes
+from topicture.models.registry import annotator_class
+from topicture.models.threads import one_thread_products
+
+__all__ = ["Auto", "Row"]
+
+_VIEWS = ("descriptor", "visual_words", "region_words", "regions")
+# A collection of more images is tried on a sample of it, in which no more tagged images are than this if untagged ones
+# can be had. The choice among members does not get better by more, only slower.
+_MOST_TRIED = 8000
+_MOST_TAGGED = 6000
+_SMALL = 2000
+
+
+@dataclass
+class Row:
+    """One line of the table: what was tried, how it did, what became of it."""
+
+    member: str
+    settings: dict[str, Any]
+    perplexity: float | None  # of the hidden captions, calibrated by itself
+    seconds: float
+    background: float
+    weight: float
+    note: str
+
+
+class _Failed(Exception):
+    """A member that was tried can't be learned."""
+
+    def __init__(self, tried: Tried, error: Exception):
+        super().__init__(why_failed(error))
+        self.tried = tried
+
+
+class Auto(Annotator):
+    """Blend of the models that suit the collection, chosen by the likelihood of hidden captions.
+
+    Parameters
+    ----------
+    members : registry names of the models to try; None for a good choice
+    n_folds : the tagged images are cut into so many folds, each hidden once
+    budget_seconds : time for trying and learning; members for which it does not suffice are left out. The same images
+        give the same model as long as the time suffices. One member is always tried
+    seed : of the folds and of the members
+
+    Attributes
+    ----------
+    report_ : list of Row, what was tried, in the order of trying
+    fold_of_ : (D,) fold of the images in order of their ids; -1 for untagged ones and those not in the sample that a
+        large collection is tried on; not kept in model files
+    held_out_ : (D, V) answers for images with a fold, by blends and members that had not seen their captions; 0 for
+        others; not kept in model files
+    alone_ : the same, (n, V) for the n images with a fold, of every member by itself; not kept in model files
+    """
+
+    name = "auto"
+
+    def __init__(
+        self,
+        members: list[str] | None = None,
+        *,
+        n_folds: int = 3,
+        budget_seconds: float = 600.0,
+        seed: int = 0,
+    ):
+        self.members = members
+        self.n_folds = n_folds
+        self.budget_seconds = budget_seconds
+        self.seed = seed
+
+    # --- Learn -------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        corpus: Corpus,
+        *,
+        callback: Callable[[Any], None] | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Try, choose and learn; see `Annotator.fit`. `groups` as for `folds_of`: images that are hidden together."""
+        self.__dict__.pop("members_", None)  # what an earlier corpus needed says nothing about this one
+        order = np.argsort(corpus.image_ids, kind="stable")  # that of `_fit`
+        self._groups = None if groups is None else np.asarray(groups)[order]
+        try:
+            return super().fit(corpus, callback=callback)
+        finally:
+            del self._groups
+
+    def _check_params(self) -> None:
+        if self.n_folds < 2:
+            raise TopictureError(f"{self.name}: n_folds must be at least 2, not {self.n_folds!r}")
+        if not self.budget_seconds > 0:
+            raise TopictureError(f"{self.name}: budget_seconds must be positive, not {self.budget_seconds!r}")
+        for model in self.members or MEMBERS:
+            annotator_class(model)
+
+    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        # Products of few rows are faster on one thread; of many, most members spread their work themselves.
+        with one_thread_products() if len(corpus) < _SMALL else nullcontext():
+            self._try_and_learn(corpus, callback)
+
+    def _try_and_learn(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        deadline = perf_counter() + self.budget_seconds
+        if int(corpus.tagged.sum()) < 2:
+            few = "one sample" if corpus.tagged.any() else "no image"
+            raise CorpusError(f"{self.name}: {few} is tagged, too few to learn from; tag at least two")
+        rng = np.random.default_rng(self.seed)
+        self.p_w_ = word_frequencies(corpus, PSEUDO_COUNT)
+        sample = _sample(corpus, rng)
+        some = corpus if len(sample) == len(corpus) else corpus[sample]
+        groups = look_alikes(some) if self._groups is None else self._groups[sample]
+        self.fold_of_ = np.full(len(corpus), -1)
+        self.fold_of_[sample] = fold_of = folds_of(some, self.n_folds, seed=rng, groups=groups)
+        half_of = folds_of(some.without_captions(fold_of != 0), 2, seed=rng, groups=groups)
+        p_w = word_frequencies_of_folds(corpus, self.fold_of_)
+        growth = len(corpus) / len(some)
+        trials = Trials(some, fold_of, half_of, p_w[0], self.seed, growth, callback)
+        tried, left_out = trials.run(members_for(some, self.members), deadline)
+        inside = fold_of >= 0
+        captions = sparse.csr_array(some.captions[inside])
+        self.members_: list[Annotator] = []
+        while not self.members_:
+            if not tried:
+                reasons = "; ".join(f"{member}: {why}" for member, why in left_out.items())
+                raise CorpusError(
+                    f"{self.name}: no member can learn from this corpus: {reasons or 'it has no view that one needs'}"
+                )
+            kept, answers = self._choose(tried, p_w, captions, fold_of[inside])
+            try:
+                self.members_ = self._learned([tried[m] for m in kept], corpus, some, deadline, callback)
+            except _Failed as failed:  # the others are blended anew
+                left_out[failed.tried.member.title] = f"left out: {failed}"
+                tried.remove(failed.tried)
+        self.report_ += [Row(member, {}, None, 0.0, 0.0, 0.0, why) for member, why in left_out.items()]
+        self.held_out_ = np.zeros((len(corpus), corpus.n_words))
+        self.held_out_[self.fold_of_ >= 0] = answers
+        self.objective_trace_ = np.zeros(0)
+        self.n_iter_ = 0
+
+    def _learned(
+        self,
+        chosen: list[Tried],
+        corpus: Corpus,
+        some: Corpus,
+        deadline: float,
+        callback: Callable[[Any], None] | None,
+    ) -> list[Annotator]:
+        """The chosen members, learned from everything; or from the sample, where all are too many.
+
+        Raises _Failed for a member that can't be learned at all.
+        """
+        found = []
+        for number, t in enumerate(chosen):
+            if callback is not None:
+                callback(AutoStep("learn", t.member.title, number, len(chosen)))
+            limit: Any = callback
+            if some is not corpus:  # else it is known how long it takes
+                limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
+            try:
+                found.append(fitted(t.member, t.settings, self.seed, corpus, limit))
+            except (OutOfTime, *FAILURES) as error:
+                late = isinstance(error, OutOfTime)
+                why = "all would take too long" if late else f"for all {why_failed(error)}"
+                found.append(self._learned_from_sample(t, corpus, some, error, callback))
+                row = next(row for row in self.report_ if row.member == t.member.title)
+                row.note = f"used; learned from {len(some)} images, {why}"
+        return found
+
+    def _learned_from_sample(
+        self, t: Tried, corpus: Corpus, some: Corpus, error: Exception, callback: Callable[[Any], None] | None
+    ) -> Annotator:
+        if some is corpus:
+            raise _Failed(t, error) from error
+        try:
+            return fitted(t.member, t.settings, self.seed, some, callback)
+        except FAILURES as again:
+            raise _Failed(t, again) from again
+
+    # --- Choose ------------------------------------------------------------------------------------------
+
+    def _choose(
+        self, tried: list[Tried], p_w: np.ndarray, captions: sparse.csr_array, fold_of: np.ndarray
+    ) -> tuple[list[int], np.ndarray]:
+        """Members to keep, and the answers for hidden captions; sets the blend and completes the table."""
+        p = [t.p.astype(np.float64) for t in tried]
+        choice = choose_blend(p, p_w[fold_of], captions, fold_of)
+        kept, self.blend_ = choice.kept, choice.blend
+        answers, alone = judge_choice(p, p_w[fold_of], captions, fold_of)
+        nats = [nats_by_word(one, captions) for one in alone]
+        why = f"blend of {len(kept)} models" if len(kept) > 1 else f"{tried[kept[0]].member.title} alone"
+        found, single = np.exp(nats_by_word(answers, captions)), np.exp(min(nats))
+        self.result_ = f"{why}: perplexity of hidden captions {found:.1f}, best member {single:.1f}"
+        weights = dict(zip(kept, self.blend_.weights.tolist(), strict=True))
+        rows = [
+            Row(
+                t.member.title,
+                t.settings,
+                float(np.exp(nats[m])),
+                t.seconds,
+                float(choice.alone[m].backgrounds[0]),
+                weights.get(m, 0.0),
+                "used" if m in weights else "does not help the others",
+            )
+            for m, t in enumerate(tried)
+        ]
+        self.report_ = rows
+        self.alone_ = {t.member.title: alone[m].astype(np.float32) for m, t in enumerate(tried)}
+        return kept, answers
+
+    # --- Use ---------------------------------------------------------------------------------------------
+
+    def _annotate(self, corpus: Corpus) -> np.ndarray:
+        return self.blend_([member.annotate(corpus) for member in self.members_], self.p_w_)
+
+    def table(self) -> str:
+        """What was tried and what became of it, as plain text."""
+        lines = [self.result_]
+        for row in self.report_:
+            perplexity = "     -" if row.perplexity is None else f"{row.perplexity:6.1f}"
+            lines.append(
+                f"{row.member:32s} perplexity {perplexity}  weight {row.weight:5.2f}  {row.seconds:6.1f} s  {row.note}"
+            )
+        return "\n".join(lines)
+
+    # --- Checks and files --------------------------------------------------------------------------------
+
+    def _columns(self, corpus: Corpus) -> dict[str, int]:
+        """The views that the chosen members need; before there are members, all that there are."""
+        views = {view for member in getattr(self, "members_", []) for view in member.needs}
+        for member in getattr(self, "members_", []):
+            member._columns(corpus)  # names a missing view
+        found = {view: columns_of(corpus, view) for view in sorted(views or _VIEWS)}
+        return {view: n for view, n in found.items() if n is not None}
+
+    def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays = {"p_w": self.p_w_, "weights": self.blend_.weights, "backgrounds": self.blend_.backgrounds}
+        headers = []
+        for number, member in enumerate(self.members_):
+            header, own = member._file_content()
+            headers.append(header)
+            arrays |= {f"member{number}.{name}": array for name, array in own.items()}
+        report = [asdict(row) for row in self.report_]
+        return arrays, {"members": headers, "prior_weight": self.blend_.prior_weight, "report": report}
+
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        self.p_w_ = arrays["p_w"]
+        self.blend_ = Blend(arrays["backgrounds"], arrays["weights"], float(facts["prior_weight"]))
+        self.report_ = [Row(**row) for row in facts["report"]]
+        self.members_ = []
+        for number, header in enumerate(facts["members"]):
+            prefix = f"member{number}."
+            own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            self.members_.append(
+                annotator_class(header["model"]).from_state(
+                    header, own, source=f"member {number + 1} of {self.name}"
+                )
+            )
+
+
+def _sample(corpus: Corpus, rng: np.random.Generator) -> np.ndarray:
+    """Images to try members on: all, or a part of a large collection in which tagged ones come first."""
+    if len(corpus) <= _MOST_TRIED:
+        return np.arange(len(corpus))
+    tagged, others = (rng.permutation(np.flatnonzero(mask)) for mask in (corpus.tagged, ~corpus.tagged))
+    n_tagged = min(len(tagged), max(_MOST_TAGGED, _MOST_TRIED - len(others)))
+    return np.sort(np.concatenate([tagged[:n_tagged], others[: _MOST_TRIED - n_tagged]]))

@@ -1,0 +1,1 @@
+"""Models of visual words and words: mixture of unigrams, pLSA, pLSA-Words, Link-LDA."""

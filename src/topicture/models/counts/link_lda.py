@@ -1,0 +1,391 @@
+r"""Link-LDA: two modalities, one vector of proportions an image [erosheva2004, shao2010]. MODELS.md 3.7 and 3.2.
+
+theta ~ Dir(alpha); every visual token z ~ Cat(theta), f ~ Cat(B[z]); every word token v ~ Cat(theta),
+w ~ Cat(Phi[v]); B[k] ~ Dir(eta_b), Phi[k] ~ Dir(eta_phi).
+
+Symbol -> code, shape:  alpha -> alpha K | Dirichlet posteriors of B, Phi -> rB K U, rPhi K V | gamma -> gamma K
+  phi of visual and word tokens -> never stored: softmax(E[log .] + h), one h (K,) for all tokens of an image
+Both modalities have the same updates, so their tokens are one list and their tables one table of U + V rows. With
+T = exp E[log .] and x = exp h, phi_uk = T_uk x_k / norm_u and norm = T x: a sweep is two products of the image's own
+rows of T with a vector, and the statistics are T times a sum of rank-one terms (em.Outer).
+Differs from the papers: alpha and, if wanted, eta_b and eta_phi are learned; untagged images take part; training may
+begin with stochastic natural-gradient steps [hoffman2013]. Prediction ends an image's sweeps when its tokens no longer
+move, not when its bound does.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse
+
+from topicture.corpus import Corpus
+from topicture.corpus.batches import Image, Sizes
+from topicture.errors import TopictureError
+from topicture.models.em import loop as em
+from topicture.models.em.expfam import (
+    dirichlet_expected_log,
+    dirichlet_kl,
+    fit_dirichlet,
+    fit_symmetric_dirichlet,
+)
+from topicture.models.em.start import clusters, soft_assignment
+from topicture.models.em.stochastic import StochasticAnnotator
+
+__all__ = ["LinkLDA", "Params", "Posterior", "Settings", "Stats", "Tables", "infer", "model", "sample"]
+
+# --- Values ----------------------------------------------------------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """What changes the compiled code."""
+
+    n_sweeps: int  # at most so many sweeps of an image in one E-step
+    still: float = 0.0  # an image is done when a sweep moves no larger share of its tokens; 0: all sweeps
+    learn_alpha: bool = True
+    learn_eta: bool = False
+
+
+class Params(NamedTuple):
+    alpha: Any  # (K,)
+    rB: Any  # (K, U)
+    rPhi: Any  # (K, V)
+    eta_b: Any  # ()
+    eta_phi: Any  # ()
+
+
+class Tables(NamedTuple):
+    """One row a token type, visual words first. Rows are divided by their largest entry, which phi does not notice."""
+
+    alpha: Any  # (K,)
+    T: Any  # (U + V, K) exp(E[log .] - log_top)
+    log_top: Any  # (U + V,)
+    n_visual: Any  # () U
+
+
+class Posterior(NamedTuple):
+    """q of one image: theta ~ Dir(gamma), and every token's phi = softmax(E[log .] + h)."""
+
+    gamma: Any  # (K,)
+    h: Any  # (K,)
+
+
+class Stats(NamedTuple):
+    n_images: Any  # ()
+    log_theta: Any  # (K,) sum of E[log theta]
+    tokens: Any  # (U + V, K) expected counts, still to be multiplied by T
+
+
+# --- Start -----------------------------------------------------------------------------------------------------
+
+
+def sample(
+    rng: np.random.Generator,
+    alpha: Any,
+    B: Any,
+    Phi: Any,
+    n_images: int,
+    n_visual: int = 10,
+    n_words: int = 3,
+) -> Corpus:
+    """The story above: images with on average so many visual words and words."""
+    theta = rng.dirichlet(alpha, n_images)
+    visual = np.stack([rng.multinomial(rng.poisson(n_visual), p) for p in theta @ B])
+    words = np.stack([rng.multinomial(1 + rng.poisson(n_words - 1), p) for p in theta @ Phi])
+    return Corpus.from_arrays(captions=words, visual_words=visual)
+
+
+def init_params(
+    corpus: Corpus,
+    n_topics: int,
+    alpha: float,
+    etas: tuple[float, float],
+    start: str,
+    rng: np.random.Generator,
+) -> Params:
+    """ "random": almost flat topics. "kmeans": clusters of visual histograms, half of the mass spread evenly."""
+    K, U, V = n_topics, corpus.visual_words.shape[1], corpus.n_words  # type: ignore[union-attr]
+    if start == "random":
+        # Noise of one part in seven: less leaves long images undecided for many passes, more decides for the topics.
+        counts = rng.gamma(50.0, 1 / 50, (U + V, K))
+    else:
+        F = sparse.csr_array(corpus.visual_words)
+        totals = np.maximum(np.asarray(F.sum(axis=1)), 1e-300)
+        labels = clusters(sparse.csr_array(F.multiply(1 / totals[:, None])), K, rng)
+        counts = sparse.hstack([F, corpus.captions]).T @ soft_assignment(labels, K)
+    rB, rPhi = etas[0] + counts[:U].T, etas[1] + counts[U:].T
+    return Params(np.full(K, alpha), rB, rPhi, np.float64(etas[0]), np.float64(etas[1]))
+
+
+def init_posterior(tables: Tables, image: Image) -> Posterior:
+    """gamma = alpha + (number of tokens)/K, as if they were spread evenly."""
+    _, c = _tokens(tables, image)
+    gamma = tables.alpha + jnp.sum(c) / tables.alpha.shape[0]
+    return Posterior(gamma, _log_proportions(gamma))
+
+
+# --- Learn: one image; em.py maps and sums ---------------------------------------------------------------------
+
+
+def expected(params: Params) -> Tables:
+    """exp E[log B] and exp E[log Phi], one row a word, scaled."""
+    rows = [dirichlet_expected_log(r).T for r in (params.rB, params.rPhi)]
+    log_T = jnp.concatenate(rows)
+    top = jnp.max(log_T, axis=1)
+    return Tables(params.alpha, jnp.exp(log_T - top[:, None]), top, jnp.asarray(params.rB.shape[1]))
+
+
+def e_step(settings: Settings, tables: Tables, image: Image, q: Posterior) -> tuple[Posterior, Stats]:
+    """Sweeps from gamma: phi = softmax(E[log .] + Elog(gamma)), then gamma = alpha + sum of counts times phi."""
+    ids, c = _tokens(tables, image)
+    rows = tables.T[ids]  # gathered once for all the sweeps
+    enough = settings.still * jnp.sum(c)
+
+    def sweep(state):
+        gamma, _, _, _, i = state
+        h = _log_proportions(gamma)
+        norm, n = _share_out(rows, c, h)
+        new = tables.alpha + n
+        return new, h, norm, jnp.sum(jnp.abs(new - gamma)), i + 1
+
+    def unfinished(state):
+        moved, i = state[-2:]
+        # Without a threshold all images of a block end together, which spares the selection among them.
+        return (i < settings.n_sweeps) & (moved > enough) if settings.still else i < settings.n_sweeps
+
+    start = (q.gamma, q.h, jnp.ones_like(c), jnp.full((), jnp.inf, c.dtype), 0)
+    gamma, h, norm, _, _ = jax.lax.while_loop(unfinished, sweep, start)
+    tokens = em.Outer(ids, c / norm, jnp.exp(h), size=tables.T.shape[0])
+    return Posterior(gamma, h), Stats(jnp.ones((), c.dtype), dirichlet_expected_log(gamma), tokens)
+
+
+def elbo(tables: Tables, image: Image, q: Posterior) -> Any:
+    """The bound of 3.2 at any gamma and h. As phi_uk = T_uk exp(h_k) / norm_u, its logarithms leave of it
+
+    sum_u c_u (ln norm_u + log_top_u) + sum_k n_k (Elog(gamma)_k - h_k) - KLDir(gamma || alpha), n = sum_u c_u phi_u.
+    """
+    ids, c = _tokens(tables, image)
+    norm, n = _share_out(tables.T[ids], c, q.h)
+    likelihood = jnp.sum(c * (jnp.log(norm) + tables.log_top[ids]))
+    links = jnp.sum(n * (dirichlet_expected_log(q.gamma) - q.h))
+    return likelihood + links - dirichlet_kl(q.gamma, tables.alpha)
+
+
+def m_step(settings: Settings, params: Params, stats: Stats, prior: Any) -> Params:
+    """rB = eta_b + counts, rPhi = eta_phi + counts; then eta_b and eta_phi (2.5), then alpha (2.4)."""
+    U = params.rB.shape[1]
+    counts = (stats.tokens * expected(params).T).T
+    rB, rPhi = params.eta_b + counts[:, :U], params.eta_phi + counts[:, U:]
+    alpha, eta_b, eta_phi = params.alpha, params.eta_b, params.eta_phi
+    if settings.learn_eta:
+        eta_b, eta_phi = _fit_eta(eta_b, rB), _fit_eta(eta_phi, rPhi)
+    if settings.learn_alpha:
+        alpha = fit_dirichlet(alpha, stats.n_images, stats.log_theta)
+    return Params(alpha, rB, rPhi, eta_b, eta_phi)
+
+
+def log_prior(params: Params, prior: Any) -> Any:
+    """- sum_k KLDir(rB_k || eta_b) - sum_k KLDir(rPhi_k || eta_phi)."""
+    return -jnp.sum(dirichlet_kl(params.rB, params.eta_b)) - jnp.sum(
+        dirichlet_kl(params.rPhi, params.eta_phi)
+    )
+
+
+@lru_cache
+def model(settings: Settings) -> em.Model:
+    """The model with the given settings; the same object every time. It has no prior beyond its parameters."""
+
+    def e_step_(tables, image, q):
+        return e_step(settings, tables, image, q)
+
+    def m_step_(params, stats, prior):
+        return m_step(settings, params, stats, prior)
+
+    return em.Model(("captions", "visual_words"), expected, init_posterior, e_step_, elbo, m_step_, log_prior)
+
+
+def _tokens(tables: Tables, image: Image) -> tuple[Any, Any]:
+    """Rows of T and counts of all tokens of an image, (n,): its visual words, then its words."""
+    ids = jnp.concatenate([image.visual.ids, image.words.ids + tables.n_visual.astype(image.words.ids.dtype)])
+    return ids, jnp.concatenate([image.visual.counts, image.words.counts])
+
+
+def _log_proportions(gamma: Any) -> Any:
+    """Elog(gamma) less its largest entry, (K,), and not so low that norm = T exp(h) could underflow.
+
+    Every row of T has an entry 1. The floor is reached by topics without tokens where alpha < 1/560 (float32: 1/70);
+    phi then stays a distribution, and the bound a bound.
+    """
+    e = dirichlet_expected_log(gamma)
+    return jnp.maximum(e - jnp.max(e), 0.8 * jnp.log(jnp.finfo(gamma.dtype).tiny))
+
+
+def _share_out(rows: Any, c: Any, h: Any) -> tuple[Any, Any]:
+    """norm_u = sum_k T_uk exp(h_k), (n,), and the expected counts n_k = sum_u c_u phi_uk, (K,)."""
+    x = jnp.exp(h)
+    norm = rows @ x
+    return norm, x * ((c / norm) @ rows)
+
+
+def _fit_eta(eta: Any, r: Any) -> Any:
+    return fit_symmetric_dirichlet(eta, r.shape[0], r.shape[1], jnp.sum(dirichlet_expected_log(r)))
+
+
+# --- Use ---------------------------------------------------------------------------------------------------------
+
+COLD = Settings(n_sweeps=100, still=1e-6)  # inference at prediction time (2.6)
+
+
+def infer(settings: Settings, tables: Tables, image: Image) -> Posterior:
+    """q of an image under frozen topics, from a cold start."""
+    return e_step(settings, tables, image, init_posterior(tables, image))[0]
+
+
+def word_means(params: Params) -> np.ndarray:
+    """E[Phi], (K, V): what predictions use (2.10)."""
+    rPhi = np.asarray(params.rPhi)
+    return rPhi / rPhi.sum(axis=1, keepdims=True)
+
+
+def proportions(tables: Tables, image: Image) -> Any:
+    """E[theta] = gamma / sum gamma, (K,)."""
+    gamma = infer(COLD, tables, image).gamma
+    return gamma / jnp.sum(gamma)
+
+
+def annotate(tables: tuple[Tables, Any], image: Image) -> Any:
+    """p(w | image) = sum_k E[theta_k] E[Phi_kw], (V,)."""
+    tables_, means = tables
+    return proportions(tables_, image) @ means
+
+
+def bound(tables: Tables, image: Image) -> Any:
+    """A lower bound of log p(visual words, caption) under the topics' posteriors."""
+    return elbo(tables, image, infer(COLD, tables, image))
+
+
+# --- Estimator: no mathematics -----------------------------------------------------------------------------------
+
+
+class LinkLDA(StochasticAnnotator):
+    """Link-LDA: latent Dirichlet allocation over visual words and caption words; untagged images take part in the fit.
+
+    Parameters
+    ----------
+    n_topics : number of topics K
+    alpha : Dirichlet parameter of the proportions, to start from
+    eta_visual, eta_words : Dirichlet parameters of the topics' distributions, to start from
+    learn_alpha, learn_eta : whether these are learned, by the passes over all images
+    learning : "stochastic" (steps from minibatches, then passes over all images) or "batch" (passes only)
+    n_epochs, batch_size : how often the stochastic steps see every image, and how many images a step sees
+    tau0, kappa : step t = 0, 1, ... goes (tau0 + t)^-kappa of the way
+    start : "random" or "kmeans"
+    n_sweeps : sweeps over the tokens of an image in a pass
+    max_iter, tol, n_init, seed : of the passes over all images; the restart with the largest objective is kept
+    precision : "float64" or "float32" for the E-step
+    """
+
+    name = "link-lda"
+    needs = ("visual_words",)
+    params_types = (Params,)
+
+    def __init__(
+        self,
+        n_topics: int = 50,
+        *,
+        alpha: float = 0.05,
+        eta_visual: float = 0.05,
+        eta_words: float = 0.3,
+        learn_alpha: bool = True,
+        learn_eta: bool = False,
+        learning: str = "stochastic",
+        n_epochs: int = 4,
+        batch_size: int = 512,
+        tau0: float = 16.0,
+        kappa: float = 0.7,
+        start: str = "random",
+        n_sweeps: int = 8,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        n_init: int = 3,
+        seed: int = 0,
+        precision: str = "float64",
+    ):
+        self.n_topics = n_topics
+        self.alpha = alpha
+        self.eta_visual = eta_visual
+        self.eta_words = eta_words
+        self.learn_alpha = learn_alpha
+        self.learn_eta = learn_eta
+        self.learning = learning
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
+        self.tau0 = tau0
+        self.kappa = kappa
+        self.start = start
+        self.n_sweeps = n_sweeps
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.seed = seed
+        self.precision = precision
+
+    def transform(self, corpus: Corpus, *, use_captions: bool = False) -> np.ndarray:
+        """E[theta] of every image, (D, K), from its visual words alone or, if wanted, with its caption.
+
+        With captions, training images get the proportions that the fit gave them (the transductive estimate).
+        """
+        self._check_usable(corpus)
+        seen = corpus if use_captions else corpus.without_captions()
+        return self._rows(proportions, seen, (self.n_topics,))
+
+    def log_likelihood(self, corpus: Corpus) -> np.ndarray:
+        """A lower bound of log p(visual words, caption) of every image, (D,)."""
+        self._check_usable(corpus)
+        return self._rows(bound, corpus, ())
+
+    def _rows(self, fn: Callable[[Any, Image], Any], corpus: Corpus, shape: tuple[int, ...]) -> np.ndarray:
+        out = np.zeros((len(corpus), *shape))
+        for rows, values in em.map_images(fn, em.tables(self._model(), self.params_), self._batches(corpus)):
+            out[rows] = values
+        return out
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.start not in ("random", "kmeans"):
+            raise TopictureError(f"{self.name}: start must be random or kmeans, not {self.start!r}")
+        if not (isinstance(self.n_sweeps, int | np.integer) and self.n_sweeps >= 1):
+            raise TopictureError(
+                f"{self.name}: n_sweeps must be a positive whole number, not {self.n_sweeps!r}"
+            )
+        for name in ("alpha", "eta_visual", "eta_words"):
+            if not getattr(self, name) >= 1e-3:
+                raise TopictureError(
+                    f"{self.name}: {name} must be at least 0.001, not {getattr(self, name)!r}"
+                )
+
+    def _model(self) -> em.Model:
+        return model(Settings(self.n_sweeps, learn_alpha=self.learn_alpha, learn_eta=self.learn_eta))
+
+    def _first_model(self) -> em.Model:
+        # While the topics are still alike, so are the proportions, and alpha would run away: it is learned later.
+        return model(Settings(self.n_sweeps, learn_alpha=False))
+
+    def _prior(self) -> Any:
+        return None
+
+    def _start(self, corpus: Corpus, rng: np.random.Generator) -> Params:
+        etas = self.eta_visual, self.eta_words
+        return init_params(corpus, self.n_topics, self.alpha, etas, self.start, rng)
+
+    def _width(self, sizes: Sizes) -> int:
+        return max(1, sizes.visual + sizes.words)
+
+    def _tables_for_use(self) -> Any:
+        return em.tables(self._model(), self.params_), word_means(self.params_)
+
+    def _annotate_image(self) -> Callable[[Any, Image], Any]:
+        return annotate

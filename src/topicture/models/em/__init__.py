@@ -1,0 +1,1 @@
+"""The only EM loop: passes over images, sums of statistics, exponential families, stochastic steps."""

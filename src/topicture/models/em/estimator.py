@@ -1,0 +1,121 @@
+"""The estimator side of an EM model: restarts, fitted attributes, files. It holds no mathematics."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from topicture.corpus import Corpus
+from topicture.corpus.batches import Batches, Image, Sizes
+from topicture.errors import TopictureError
+from topicture.models.base import Annotator
+from topicture.models.em import loop as em
+
+__all__ = ["EMAnnotator"]
+
+_PRECISIONS = {"float64": np.float64, "float32": np.float32}
+
+
+class EMAnnotator(Annotator):
+    """An annotator whose parameters come from `em.fit_restarts`.
+
+    A subclass has the parameters n_topics, max_iter, tol, n_init, seed and precision, and implements `_model`,
+    `_prior`, `_start`, `_tables_for_use` and the functions of one image that `_annotate_image` names.
+
+    Attributes
+    ----------
+    params_ : the model's Params, NumPy arrays
+    restarts_ : final objective of every restart
+    """
+
+    # Value types that params_ may have, by their class names; a model file says which one it holds.
+    params_types: ClassVar[tuple[type, ...]]
+
+    n_topics: int
+    max_iter: int
+    tol: float
+    n_init: int
+    seed: int
+    precision: str
+    params_: Any
+    restarts_: np.ndarray
+
+    @abstractmethod
+    def _model(self) -> em.Model: ...
+
+    @abstractmethod
+    def _prior(self) -> Any: ...
+
+    @abstractmethod
+    def _start(self, corpus: Corpus, rng: np.random.Generator) -> Any:
+        """Parameters to start from."""
+
+    @abstractmethod
+    def _tables_for_use(self) -> Any:
+        """What the functions of one image need at prediction time."""
+
+    def _annotate_image(self) -> Callable[[Any, Image], Any]:
+        """tables, image -> p(w), (V,), always the same function object; none for a model with its own `_annotate`."""
+        raise NotImplementedError
+
+    def _check_params(self) -> None:
+        for name in ("n_topics", "max_iter", "n_init"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | np.integer) and value >= (0 if name == "max_iter" else 1)):
+                raise TopictureError(f"{self.name}: {name} must be a positive whole number, not {value!r}")
+        if self.precision not in _PRECISIONS:
+            raise TopictureError(
+                f"{self.name}: precision must be one of {', '.join(_PRECISIONS)}, not {self.precision!r}"
+            )
+
+    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
+        best, tried = em.fit_restarts(
+            self._model(),
+            self._batches(corpus),
+            [partial(self._start, corpus, np.random.default_rng(s)) for s in seeds],
+            self._prior(),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=callback,
+        )
+        self.params_ = best.params
+        self.objective_trace_ = best.trace
+        self.n_iter_ = best.n_iter
+        self.result_ = best.reason.value
+        self.restarts_ = np.array([result.objective for result in tried])
+
+    def _width(self, sizes: Sizes) -> int:
+        """Rows of length n_topics that the E-step keeps for one image (see em.block_images)."""
+        return max(1, sizes.regions)
+
+    def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
+        dtype = _PRECISIONS[self.precision]
+        blocks = em.block_images(self.n_topics, dtype, self._width)
+        return Batches(
+            corpus, views or self._model().views, dtype=dtype, block_images=blocks, multiple=em.n_devices()
+        )
+
+    def _annotate(self, corpus: Corpus) -> np.ndarray:
+        p_w = np.zeros((len(corpus), corpus.n_words))
+        for rows, values in self._map_images(self._annotate_image(), corpus.without_captions()):
+            p_w[rows] = values
+        # float32 inference sums to one only to 1e-6.
+        return p_w / p_w.sum(axis=1, keepdims=True)
+
+    def _map_images(self, fn: Callable[[Any, Image], Any], corpus: Corpus):
+        return em.map_images(fn, self._tables_for_use(), self._batches(corpus))
+
+    # --- Files -------------------------------------------------------------------------------------------
+
+    def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays = {f"params.{name}": np.asarray(value) for name, value in self.params_._asdict().items()}
+        return {**arrays, "restarts": self.restarts_}, {"params": type(self.params_).__name__}
+
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        kinds = {kind.__name__: kind for kind in self.params_types}
+        kind: Any = kinds[facts["params"]]
+        self.params_ = kind(**{name: arrays[f"params.{name}"] for name in kind._fields})
+        self.restarts_ = arrays["restarts"]

@@ -1,0 +1,188 @@
+"""The estimator side of an EM model whose fit begins with stochastic steps. It holds no mathematics.
+
+Minibatches bring the parameters near a good place in a few epochs; passes over all images end the fit. Progress is
+reported by both parts, and an interrupt keeps what was learned.
+"""
+
+import math
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topicture.corpus import Corpus
+from topicture.corpus.batches import Batches
+from topicture.errors import FitWarning, TopictureError
+from topicture.models.em import loop as em
+from topicture.models.em.estimator import EMAnnotator
+from topicture.models.interrupts import may_be_kept
+
+__all__ = ["StochasticAnnotator"]
+
+
+class _Start(NamedTuple):
+    params: Any
+    rng: np.random.Generator  # orders the minibatches
+
+
+class StochasticAnnotator(EMAnnotator):
+    """An EM annotator with the further parameters learning, n_epochs, batch_size, tau0 and kappa.
+
+    A callback is told of every epoch and then of every pass, as iterations of one count; the objective of an epoch is
+    NaN, since stochastic steps do not compute it. A subclass implements `_first_model`.
+    """
+
+    learning: str
+    n_epochs: int
+    batch_size: int
+    tau0: float
+    kappa: float
+
+    @abstractmethod
+    def _first_model(self) -> em.Model:
+        """The model of the stochastic steps."""
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.learning not in ("stochastic", "batch"):
+            raise TopictureError(f"{self.name}: learning must be stochastic or batch, not {self.learning!r}")
+        for name in ("n_epochs", "batch_size"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | np.integer) and value >= 1):
+                raise TopictureError(f"{self.name}: {name} must be a positive whole number, not {value!r}")
+        if not self.tau0 >= 1:
+            raise TopictureError(f"{self.name}: tau0 must be at least 1, not {self.tau0!r}")
+        if not 0.5 < self.kappa <= 1:
+            raise TopictureError(
+                f"{self.name}: kappa must be more than 0.5 and at most 1, not {self.kappa!r}"
+            )
+
+    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        def start(seed: np.random.SeedSequence) -> _Start:
+            rng = np.random.default_rng(seed)
+            return _Start(self._start(corpus, rng), rng)
+
+        minibatches = self._minibatches(corpus) if self.learning == "stochastic" else None
+        best, tried = em.fit_restarts(
+            self._model(),
+            self._batches(corpus),
+            [partial(start, seed) for seed in np.random.SeedSequence(self.seed).spawn(self.n_init)],
+            self._prior(),
+            run=partial(self._run, minibatches),
+            callback=callback,
+        )
+        self.params_ = best.params
+        self.objective_trace_ = best.trace
+        self.n_iter_ = best.n_iter
+        self.result_ = best.reason.value
+        self.restarts_ = np.array([result.objective for result in tried])
+
+    def _run(
+        self,
+        minibatches: Batches | None,
+        model: em.Model,
+        batches: Batches,
+        start: _Start,
+        prior: Any,
+        *,
+        restart: tuple[int, int],
+        callback: Callable[[Any], None] | None,
+    ) -> em.FitResult:
+        """One restart: the stochastic steps, then the passes."""
+        params, n_epochs, interrupted = start.params, 0, False
+        if minibatches is not None:
+            params, n_epochs, interrupted = self._epochs(minibatches, start, prior, restart, callback)
+        # After an interrupt one E-step still tells the objective.
+        result = em.fit(
+            model,
+            batches,
+            params,
+            prior,
+            max_iter=0 if interrupted else self.max_iter,
+            tol=self.tol,
+            restart=restart,
+            callback=_counting_on(callback, n_epochs),
+        )
+        return result._replace(reason=em.Results.interrupted) if interrupted else result
+
+    def _epochs(
+        self,
+        minibatches: Batches,
+        start: _Start,
+        prior: Any,
+        restart: tuple[int, int],
+        callback: Callable[[Any], None] | None,
+    ) -> tuple[Any, int, bool]:
+        """Parameters after the stochastic steps, the number of whole epochs, and whether they were interrupted."""
+        params, n_done = start.params, 0
+        try:
+            for epoch in range(self.n_epochs):
+                params = em.fit_stochastic(
+                    self._first_model(),
+                    minibatches,
+                    params,
+                    prior,
+                    n_epochs=1,
+                    rng=start.rng,
+                    tau0=self.tau0 + epoch * len(minibatches),
+                    kappa=self.kappa,
+                )
+                n_done = epoch + 1
+                if callback is not None:
+                    callback(em.Progress(*restart, epoch, self.n_epochs + self.max_iter, math.nan))
+        except KeyboardInterrupt:
+            if n_done == 0 or not may_be_kept():
+                raise
+            warnings.warn(f"after {n_done} epochs: {em.Results.interrupted.value}", FitWarning, stacklevel=2)
+            return params, n_done, True
+        return params, n_done, False
+
+    def _minibatches(self, corpus: Corpus) -> Batches:
+        return self._padded(corpus, self._first_model().views, chunk_images=self.batch_size)
+
+    def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
+        return self._padded(corpus, views or self._model().views)
+
+    def _padded(self, corpus: Corpus, views: tuple[str, ...], **settings: Any) -> Batches:
+        dtype = np.dtype(self.precision)
+        return Batches(
+            corpus,
+            views,
+            dtype=dtype,
+            block_images=em.block_images(self.n_topics, dtype, self._width),
+            max_shapes=_max_shapes(corpus),
+            multiple=em.n_devices(),
+            **settings,
+        )
+
+
+def _max_shapes(corpus: Corpus) -> int:
+    """Into how many padded shapes the images of a corpus may be grouped.
+
+    Every shape costs a compilation of one or two seconds. Where the longest image has at most three times the tokens
+    of the average one, padding all to its length costs less than that.
+    """
+    tokens = np.diff(corpus.captions.indptr) + np.diff(corpus.visual_words.indptr)  # type: ignore[union-attr]
+    return 1 if tokens.max(initial=0) <= 3 * tokens.mean() else 4
+
+
+def _counting_on(callback: Callable[[Any], None] | None, n_epochs: int) -> Callable[[Any], None] | None:
+    """The callback of the passes, whose iterations follow on the epochs."""
+    if callback is None:
+        return None
+
+    def told(progress: em.Progress) -> None:
+        callback(
+            em.Progress(
+                progress.restart,
+                progress.n_restarts,
+                progress.iteration + n_epochs,
+                progress.max_iter + n_epochs,
+                progress.objective,
+            )
+        )
+
+    return told

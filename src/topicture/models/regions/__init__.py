@@ -1,0 +1,1 @@
+"""Models of real-valued regions and words: GM-Mixture, GM-LDA, Corr-LDA."""

@@ -1,0 +1,156 @@
+"""The estimator of GM-LDA and Corr-LDA. It holds no mathematics."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from topicture.corpus import Corpus
+from topicture.corpus.batches import Sizes
+from topicture.errors import TopictureError
+from topicture.models.em import loop as em
+from topicture.models.regions.gaussian_lda import (
+    Answers,
+    DirichletParams,
+    PointParams,
+    Prior,
+    Story,
+    Tables,
+    init_params,
+    make_infer,
+    make_model,
+)
+from topicture.models.regions.gaussian_topics import GaussianTopics, word_means
+
+__all__ = ["GaussianLDA"]
+
+
+class GaussianLDA(GaussianTopics):
+    """The estimator of both models; see their own classes."""
+
+    labels_regions = True
+    params_types = (PointParams, DirichletParams)
+
+    def __init__(
+        self,
+        n_topics: int = 50,
+        *,
+        alpha: float = 1.0,
+        learn_alpha: bool = True,
+        smoothing: str = "eb",
+        eta: float = 0.1,
+        eta_update: str = "alternate",
+        eps_words: float = 1e-10,
+        start: str = "kmeans",
+        max_sweeps: int = 50,
+        sweep_tol: float = 1e-6,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        n_init: int = 3,
+        seed: int = 0,
+        precision: str = "float64",
+    ):
+        self.n_topics = n_topics
+        self.alpha = alpha
+        self.learn_alpha = learn_alpha
+        self.smoothing = smoothing
+        self.eta = eta
+        self.eta_update = eta_update
+        self.eps_words = eps_words
+        self.start = start
+        self.max_sweeps = max_sweeps
+        self.sweep_tol = sweep_tol
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.seed = seed
+        self.precision = precision
+
+    @property
+    @abstractmethod
+    def story(self) -> Story:
+        """How images and captions come about: what tells the two models apart."""
+
+    def label_regions(self, corpus: Corpus, *, use_captions: bool = False) -> list[np.ndarray]:
+        """p(word | region), one (N_d, V) array an image.
+
+        With `use_captions` the topics of a captioned image's regions are found from its regions and its caption.
+        """
+        self._check_usable(corpus)
+        return self._label_regions(corpus if use_captions else corpus.without_captions())
+
+    def transform(self, corpus: Corpus) -> np.ndarray:
+        """Expected topic proportions of every image given its regions, (D, K). Captions are not looked at."""
+        self._check_usable(corpus)
+        gamma = self._answers(corpus.without_captions()).gamma
+        return gamma / gamma.sum(axis=1, keepdims=True)
+
+    def log_likelihood(self, corpus: Corpus) -> np.ndarray:
+        """Lower bound on log p(regions, caption) of every image, (D,)."""
+        self._check_usable(corpus)
+        return self._answers(corpus).bound
+
+    def _annotate(self, corpus: Corpus) -> np.ndarray:
+        return _distributions(self._answers(corpus.without_captions()).caption, word_means(self.params_))
+
+    def _label_regions(self, corpus: Corpus) -> list[np.ndarray]:
+        labels = [np.zeros((0, corpus.n_words))] * len(corpus)
+        some = np.flatnonzero(corpus.n_regions > 0)
+        if not len(some):
+            return labels
+        means = word_means(self.params_)
+        for rows, phi in self._map_images(make_infer(self.story)[1], corpus[some]):
+            for image, topics in zip(some[rows], phi, strict=True):
+                labels[image] = _distributions(topics[: corpus.n_regions[image]], means)
+        return labels
+
+    def _answers(self, corpus: Corpus) -> Answers:
+        K = self.n_topics
+        found = Answers(np.zeros((len(corpus), K)), np.zeros((len(corpus), K)), np.zeros(len(corpus)))
+        for rows, part in self._map_images(make_infer(self.story)[0], corpus):
+            for whole, values in zip(found, part, strict=True):
+                whole[rows] = values
+        return found
+
+    def _tables_for_use(self) -> Tables:
+        return em.tables(self._model(), self.params_)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for name in ("alpha", "eps_words"):
+            self._check_positive(name)
+        self._check_positive("sweep_tol", zero=True)
+        if not (isinstance(self.max_sweeps, int | np.integer) and self.max_sweeps >= 1):
+            raise TopictureError(
+                f"{self.name}: max_sweeps must be a positive whole number, not {self.max_sweeps!r}"
+            )
+
+    def _model(self) -> em.Model:
+        return make_model(
+            self.story, self.max_sweeps, float(self.sweep_tol), bool(self.learn_alpha), self.eta_update
+        )
+
+    def _prior(self) -> Prior:
+        return Prior(self.eps_words, self._floor)
+
+    def _start(self, corpus: Corpus, rng: np.random.Generator) -> Any:
+        return init_params(
+            corpus,
+            self.n_topics,
+            self._prior(),
+            rng,
+            alpha=self.alpha,
+            smoothing=self.smoothing,
+            eta=self.eta,
+            start=self.start,
+        )
+
+    def _width(self, sizes: Sizes) -> int:
+        # G and phi are both read in every sweep.
+        return 2 * max(1, sizes.regions)
+
+
+def _distributions(topics: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Rows of topics (n, K) times E[beta] (K, V); float32 inference sums to one only to 1e-6."""
+    p_w = topics.astype(np.float64) @ means
+    return p_w / p_w.sum(axis=1, keepdims=True)

@@ -1,0 +1,1 @@
+"""Latent spaces of images and words: LSA, NLSA, image-word embedding."""

@@ -1,0 +1,98 @@
+"""Conflicts: a file says otherwise than a person decided here. Neither wins before somebody says which.
+
+removed   another program took a word out of a sidecar or photo that somebody accepted here
+added     another program put a word in that somebody rejected here
+
+Until then the decision stands in the catalog, and no sidecar is given the word or loses it.
+"""
+
+import os
+import time
+from collections.abc import Collection
+from typing import NamedTuple
+
+from topicture.store.database import Database
+from topicture.store.decisions.steps import Step
+
+__all__ = ["Conflict", "Conflicts"]
+
+
+class Conflict(NamedTuple):
+    """A word that a file and a decision disagree about."""
+
+    path: str
+    image: int
+    word: str
+    kind: str
+    source: str  # of the decision
+    at: float
+
+
+# Those that nobody settled, about decisions that still stand and photos that are still there.
+_OPEN = """
+FROM conflicts JOIN words ON words.id = conflicts.word
+JOIN tags ON tags.image = conflicts.image AND tags.word = conflicts.word
+AND tags.verdict = CASE kind WHEN 'removed' THEN 'present' ELSE 'rejected' END
+WHERE resolved IS NULL AND EXISTS (SELECT 1 FROM places WHERE places.image = conflicts.image AND gone IS NULL)
+"""
+
+
+class Conflicts:
+    """The table `conflicts`."""
+
+    def __init__(self, database: Database):
+        self._db = database
+
+    def open(self) -> list[Conflict]:
+        """All that are to be settled, by path and word."""
+        rows = self._db.execute(
+            "SELECT coalesce((SELECT min(path) FROM places WHERE places.image = conflicts.image AND gone IS NULL "
+            "AND path = conflicts.path), (SELECT min(path) FROM places WHERE places.image = conflicts.image "
+            "AND gone IS NULL)) AS place, conflicts.image, words.word, kind, source, at "
+            f"{_OPEN} ORDER BY place, words.word"
+        )
+        return [Conflict(os.fsdecode(path), *rest) for path, *rest in rows]
+
+    def count(self) -> int:
+        return self._db.execute(f"SELECT count(*) {_OPEN}").fetchone()[0]
+
+    def note(self, image: int, word: int, kind: str, path: str) -> None:
+        """A file was found to say otherwise."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO conflicts (image, word, kind, path, at) VALUES (?, ?, ?, ?, ?)",
+            (image, word, kind, os.fsencode(path), time.time()),
+        )
+
+    def drop(self, image: int, kind: str, path: str, words: Collection[str]) -> None:
+        """The file, or the one that the photo was moved to, says again what was decided about some words."""
+        rows = self._db.execute(
+            "SELECT words.id, words.word FROM conflicts JOIN words ON words.id = conflicts.word "
+            "WHERE image = ?1 AND kind = ?2 AND resolved IS NULL AND (path = ?3 OR NOT EXISTS "
+            "(SELECT 1 FROM places WHERE path = conflicts.path AND image = ?1 AND gone IS NULL))",
+            (image, kind, os.fsencode(path)),
+        ).fetchall()
+        self._db.execute_many(
+            "DELETE FROM conflicts WHERE image = ? AND word = ?",
+            [(image, number) for number, word in rows if word in words],
+        )
+
+    def settle(self, image: int, word: int, step: Step) -> bool:
+        """Somebody has said what is right; False where there was no conflict."""
+        pair = "WHERE image = ? AND word = ? AND resolved IS NULL"
+        if self._db.execute(f"SELECT 1 FROM conflicts {pair}", (image, word)).fetchone() is None:
+            return False
+        self._db.execute(f"UPDATE conflicts SET resolved = ? {pair}", (step.number, image, word))
+        return True
+
+    def reopen(self, step: int) -> int:
+        """What a step had settled is open again, unless the file has come round meanwhile; how many."""
+        return self._db.execute(
+            "UPDATE conflicts SET resolved = NULL WHERE resolved = ? AND (kind = 'added') = EXISTS "
+            "(SELECT 1 FROM file_words AS f WHERE f.path = conflicts.path AND f.image = conflicts.image "
+            "AND f.word = conflicts.word)",
+            (step,),
+        ).rowcount
+
+    def carry(self, old: int, new: int) -> None:
+        """An edited picture takes the place of the former one in its conflicts."""
+        self._db.execute("UPDATE OR IGNORE conflicts SET image = ? WHERE image = ?", (new, old))

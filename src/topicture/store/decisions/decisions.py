@@ -1,0 +1,234 @@
+"""What people decided: a log that only grows, and its outcome.
+
+A verdict is `present`, `rejected`, or `cleared` (no verdict any more). Its source says where it came from:
+
+file     a keyword in a photo or its sidecar, written by other software
+review   one answer to one question
+bulk     everything above a precision target at once
+import   a table or annotation file
+delete   a tag deleted from the whole collection
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from topicture.store.database import Database
+from topicture.store.decisions.conflicts import Conflict, Conflicts
+from topicture.store.decisions.log import DecisionLog
+from topicture.store.decisions.steps import Step
+from topicture.store.decisions.undoing import Undone, undo
+
+__all__ = ["CAPTIONING", "OURS", "Decision", "Decisions", "Tag", "Undone"]
+
+OURS = ("review", "bulk", "import")
+"""Sources of tags that are not in the photo's own metadata yet, and that `write` therefore writes."""
+
+CAPTIONING = ("file", "import")
+"""Sources of whole captions: a word that is missing there was not wanted. Reviewed photos tell only what was asked."""
+
+ONE_BY_ONE = ("review", "delete")
+"""Sources that answer a conflict: somebody spoke about this very word."""
+
+
+class Decision(NamedTuple):
+    """A verdict on a word of an image, and what the model had said, if it was asked."""
+
+    image: int
+    word: str
+    verdict: str
+    model: int | None = None
+    probability: float | None = None
+
+
+class Tag(NamedTuple):
+    """The last verdict on a word of an image."""
+
+    word: str
+    verdict: str
+    source: str
+
+
+class Decisions:
+    """The tables `words`, `decisions` and `tags`.
+
+    Attributes
+    ----------
+    log : the rows themselves
+    conflicts : decisions that a file contradicts
+    """
+
+    def __init__(self, database: Database):
+        self._db = database
+        self.log = DecisionLog(database)
+        self.conflicts = Conflicts(database)
+
+    # --- Words ---------------------------------------------------------------------------------------------
+
+    def word_id(self, word: str) -> int:
+        """The id of a word, which is made where it is new."""
+        row = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone()
+        if row is not None:
+            return row[0]
+        cursor = self._db.execute("INSERT INTO words (word) VALUES (?)", (word,))
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def find_word(self, word: str) -> int | None:
+        row = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone()
+        return None if row is None else row[0]
+
+    def word_ids(self) -> dict[str, int]:
+        """All words ever used, with their ids."""
+        return dict(self._db.execute("SELECT word, id FROM words").fetchall())
+
+    def deleted_words(self) -> set[str]:
+        return {word for (word,) in self._db.execute("SELECT word FROM words WHERE deleted IS NOT NULL")}
+
+    # --- Deciding ------------------------------------------------------------------------------------------
+
+    def step(self, source: str) -> Step:
+        """A step to come, for what belongs together but is decided piece by piece."""
+        return Step(self._db, source)
+
+    def decide(self, decisions: Iterable[Decision], source: str, step: Step | None = None) -> int:
+        """Log decisions as one step, or as a part of `step`; the number of those that changed something.
+
+        Of several about the same pair the last counts.
+        """
+        step = step or self.step(source)
+        changed = 0
+        with self._db.transaction():
+            for decision in {(each.image, each.word): each for each in decisions}.values():
+                word = self.word_id(decision.word)
+                answers = source in ONE_BY_ONE and self.conflicts.settle(decision.image, word, step)
+                if self._says_already(decision.image, word, decision.verdict, source):
+                    changed += answers
+                    continue
+                self.log.add(
+                    decision.image,
+                    word,
+                    decision.verdict,
+                    source,
+                    step,
+                    model=decision.model,
+                    probability=decision.probability,
+                )
+                if decision.verdict == "present" and source != "file":
+                    self._set_deleted(word, None, step)
+                changed += 1
+        return changed
+
+    def delete_word(self, word: str) -> int:
+        """Reject a word wherever it is present, and stop suggesting it; the number of images that had it."""
+        step = self.step("delete")
+        with self._db.transaction():
+            number = self.word_id(word)
+            images = self._db.execute(
+                "SELECT image FROM tags WHERE word = ? AND verdict = 'present'", (number,)
+            ).fetchall()
+            self.decide([Decision(image, word, "rejected") for (image,) in images], "delete", step)
+            self._set_deleted(number, time.time(), step)
+        return len(images)
+
+    def _set_deleted(self, word: int, after: float | None, step: Step) -> None:
+        """Stop suggesting a word, or begin again; where that is news it is a part of the step, and undone with it."""
+        (before,) = self._db.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
+        if (before is None) == (after is None):
+            return
+        self._db.execute("UPDATE words SET deleted = ? WHERE id = ?", (after, word))
+        self._db.execute(
+            "INSERT OR IGNORE INTO word_changes VALUES (?, ?, ?, ?)", (step.number, word, before, after)
+        )
+
+    def carry(self, old: int, new: int) -> int:
+        """Give a picture that was edited in place the verdicts on the one it replaced; the number of them.
+
+        Keywords that stood in the file are left out: the new file speaks for itself.
+        """
+        with self._db.transaction():
+            step = self.step("carry")
+            rows = self._db.execute(
+                "SELECT t.word, t.verdict, t.source, d.model, d.probability FROM tags AS t "
+                "JOIN decisions AS d ON d.id = t.decision "
+                "WHERE t.image = ? AND NOT (t.verdict = 'present' AND t.source = 'file') ORDER BY t.word",
+                (old,),
+            ).fetchall()
+            for word, verdict, source, model, probability in rows:
+                self.log.add(new, word, verdict, source, step, model=model, probability=probability)
+            self.conflicts.carry(old, new)
+        return len(rows)
+
+    def resolve(self, conflicts: Iterable[Conflict], *, keep: bool) -> int:
+        """Keep what was decided here, or follow the files, as one step; the number of conflicts that this settles."""
+        step = self.step("conflict")
+        settled = 0
+        with self._db.transaction():
+            for conflict in conflicts:
+                if keep:
+                    settled += self.conflicts.settle(conflict.image, self.word_id(conflict.word), step)
+                else:
+                    verdict = "rejected" if conflict.kind == "removed" else "present"
+                    settled += self.decide([Decision(conflict.image, conflict.word, verdict)], "review", step)
+        return settled
+
+    def undo(self, step: int | None = None) -> Undone | None:
+        """Take back the last step that has not been taken back yet, or the given one; see `undoing.undo`."""
+        return undo(self._db, self.log, self.conflicts, step)
+
+    def _says_already(self, image: int, word: int, verdict: str, source: str) -> bool:
+        row = self._db.execute(
+            "SELECT verdict, source FROM tags WHERE image = ? AND word = ?", (image, word)
+        ).fetchone()
+        if row is None:
+            return verdict == "cleared"
+        # A person who confirms what was accepted in bulk, or stands in the file, makes it a verdict of their own.
+        return row[0] == verdict and not (row[1] in ("bulk", "file") and source == "review")
+
+    # --- Reading -------------------------------------------------------------------------------------------
+
+    def tags_of(self, image: int) -> list[Tag]:
+        """The verdicts on an image, by word."""
+        rows = self._db.execute(
+            "SELECT words.word, verdict, source FROM tags JOIN words ON words.id = tags.word "
+            "WHERE image = ? ORDER BY words.word",
+            (image,),
+        )
+        return [Tag(*row) for row in rows]
+
+    def all_tags(self) -> Iterator[tuple[int, str, str, str]]:
+        """(image, word, verdict, source) of every verdict that stands."""
+        return self._db.execute(
+            "SELECT image, words.word, verdict, source FROM tags JOIN words ON words.id = tags.word "
+            "ORDER BY image, words.word"
+        )
+
+    def images_with(self, words: Iterable[str], verdict: str) -> list[int]:
+        """Images with a verdict on any of some words."""
+        found: set[int] = set()
+        for word in words:
+            rows = self._db.execute(
+                "SELECT image FROM tags WHERE word = (SELECT id FROM words WHERE word = ?) AND verdict = ?",
+                (word, verdict),
+            )
+            found.update(image for (image,) in rows)
+        return sorted(found)
+
+    def word_counts(self) -> list[tuple[str, int, int]]:
+        """(word, images that have it, images it was rejected for), most frequent first."""
+        return self._db.execute(
+            "SELECT words.word, sum(verdict = 'present'), sum(verdict = 'rejected') FROM tags "
+            "JOIN words ON words.id = tags.word GROUP BY tags.word ORDER BY 2 DESC, 1"
+        ).fetchall()
+
+    def counts_by_source(self) -> dict[tuple[str, str], int]:
+        """(verdict, source) -> number of tags."""
+        rows = self._db.execute("SELECT verdict, source, count(*) FROM tags GROUP BY source, verdict")
+        return {(verdict, source): n for verdict, source, n in rows}
+
+    def n_tagged(self) -> int:
+        """Images with at least one tag, among those that have a file."""
+        return self._db.execute(
+            "SELECT count(*) FROM (SELECT DISTINCT image FROM tags WHERE verdict = 'present') AS t "
+            "WHERE EXISTS (SELECT 1 FROM places WHERE places.image = t.image AND gone IS NULL)"
+        ).fetchone()[0]

@@ -1,0 +1,76 @@
+"""The log of decisions, which only grows, and the tags that are its outcome."""
+
+from typing import NamedTuple
+
+from topicture.store.database import Database
+from topicture.store.decisions.steps import Step
+
+__all__ = ["DecisionLog", "History", "Logged"]
+
+
+class Logged(NamedTuple):
+    """A row of the log that somebody decided; `batch` is its step."""
+
+    batch: int
+    verdict: str
+    source: str
+    model: int | None
+    probability: float | None
+
+
+class History(NamedTuple):
+    """What stands about a word of an image, and what stood before each step that changed it."""
+
+    standing: Logged | None
+    before: dict[int, Logged | None]
+
+
+class DecisionLog:
+    """The tables `decisions` and `tags`."""
+
+    def __init__(self, database: Database):
+        self._db = database
+
+    def add(
+        self,
+        image: int,
+        word: int,
+        verdict: str,
+        source: str,
+        step: Step,
+        *,
+        undoes: int | None = None,
+        model: int | None = None,
+        probability: float | None = None,
+    ) -> None:
+        """Log a verdict, which stands from now on."""
+        cursor = self._db.execute(
+            "INSERT INTO decisions (image, word, verdict, source, at, batch, undoes, model, probability) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (image, word, verdict, source, step.at, step.number, undoes, model, probability),
+        )
+        if verdict == "cleared":
+            self._db.execute("DELETE FROM tags WHERE image = ? AND word = ?", (image, word))
+        else:
+            self._db.execute(
+                "INSERT OR REPLACE INTO tags VALUES (?, ?, ?, ?, ?)",
+                (image, word, verdict, source, cursor.lastrowid),
+            )
+
+    def history(self, image: int, word: int) -> History:
+        """Replay the log of one pair: a row that undoes a step brings back what stood before that."""
+        rows = self._db.execute(
+            "SELECT undoes, batch, verdict, source, model, probability FROM decisions "
+            "WHERE image = ? AND word = ? ORDER BY id",
+            (image, word),
+        )
+        standing: Logged | None = None
+        before: dict[int, Logged | None] = {}
+        for undoes, *row in rows:
+            if undoes:  # 0 in old catalogs: carried over, nothing is undone
+                standing = before.get(undoes)
+            else:
+                logged = Logged(*row)
+                before.setdefault(logged.batch, standing)
+                standing = logged
+        return History(standing, before)

@@ -1,0 +1,99 @@
+"""Undo: one step is taken back, as far as it still stands, and the log says so."""
+
+from typing import NamedTuple
+
+from topicture.store.database import Database
+from topicture.store.decisions.conflicts import Conflicts
+from topicture.store.decisions.log import DecisionLog
+from topicture.store.decisions.steps import Step, last_step
+
+__all__ = ["TakenBack", "Undone", "undo"]
+
+
+class TakenBack(NamedTuple):
+    """A verdict that no longer stands."""
+
+    image: int
+    word: str
+    verdict: str
+
+
+class Undone(NamedTuple):
+    """What an undo took back.
+
+    Attributes
+    ----------
+    source, at : of the step that was undone
+    decisions : verdicts that no longer stand
+    words : words whose deletion, or return into use, was undone
+    reopened : conflicts that are to be settled again
+    decided_anew : verdicts of the step that were left alone, because something else was decided since
+    """
+
+    source: str
+    at: float
+    decisions: tuple[TakenBack, ...]
+    words: tuple[str, ...] = ()
+    reopened: int = 0
+    decided_anew: int = 0
+
+
+def undo(
+    database: Database, log: DecisionLog, conflicts: Conflicts, number: int | None = None
+) -> Undone | None:
+    """Take back the last step that changed something that still stands; or that one step. None where there is none."""
+    with database.transaction():
+        while (last := last_step(database, number)) is not None:
+            undone = _take_back(database, log, conflicts, *last)
+            if number is not None or undone.decisions or undone.words or undone.reopened:
+                return undone
+    return None
+
+
+def _take_back(
+    database: Database, log: DecisionLog, conflicts: Conflicts, number: int, source: str, at: float
+) -> Undone:
+    step = Step(database, "undo", undoes=number)
+    assert step.number  # even where nothing is left to take back, the step counts as undone
+    rows = database.execute(
+        "SELECT image, decisions.word, words.word, verdict FROM decisions JOIN words ON words.id = decisions.word "
+        "WHERE batch = ? ORDER BY decisions.id",
+        (number,),
+    ).fetchall()
+    taken = []
+    for image, word, text, verdict in rows:
+        history = log.history(image, word)
+        if history.standing is None or history.standing.batch != number:
+            continue
+        earlier = history.before[number]
+        if earlier is None:
+            log.add(image, word, "cleared", "undo", step, undoes=number)
+        else:
+            log.add(
+                image,
+                word,
+                earlier.verdict,
+                earlier.source,
+                step,
+                undoes=number,
+                model=earlier.model,
+                probability=earlier.probability,
+            )
+        taken.append(TakenBack(image, text, verdict))
+    words = _undo_words(database, number)
+    return Undone(source, at, tuple(taken), words, conflicts.reopen(number), len(rows) - len(taken))
+
+
+def _undo_words(database: Database, number: int) -> tuple[str, ...]:
+    rows = database.execute(
+        "SELECT words.id, words.word, before, after FROM word_changes JOIN words ON words.id = word_changes.word "
+        "WHERE batch = ? ORDER BY words.word",
+        (number,),
+    ).fetchall()
+    return tuple(
+        text
+        for word, text, before, after in rows
+        if database.execute(
+            "UPDATE words SET deleted = ? WHERE id = ? AND deleted IS ?", (before, word, after)
+        ).rowcount
+    )

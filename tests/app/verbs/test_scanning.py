@@ -1,0 +1,184 @@
+"""Scan: incremental, moves and edits keep decisions, odd files and names are survived."""
+
+import os
+import shutil
+import time
+
+import pytest
+from photo_folder import LONG_AGO, RECIPE, jpeg, make_library, make_photos, put
+
+from topicture.app.verbs import scanning
+from topicture.app.verbs.library import Library
+
+
+@pytest.fixture
+def library(tmp_path):
+    return make_library(tmp_path / "photos", n=6, tagged=3)
+
+
+@pytest.fixture
+def root(library):
+    return library.folder.parent
+
+
+def tags(library, name):
+    return {tag.word: tag.verdict for tag in library.tags(name)}
+
+
+def test_an_unchanged_tree_is_not_touched_again(library, monkeypatch):
+    def fail(path):
+        raise AssertionError(f"{path} was read again")
+
+    monkeypatch.setattr(scanning, "picture_id", fail)
+    monkeypatch.setattr(scanning, "photo_keywords", fail)
+    report = library.scan()
+    assert (report.files, report.unchanged, report.new, report.changed) == (6, 6, 0, 0)
+
+
+def test_keywords_become_tags(library, root):
+    assert tags(library, root / "photo-000.jpg") == {"rose": "present"}
+    assert library.status().tagged == 3
+
+
+def test_a_fresh_file_is_read_again_until_its_time_stamp_can_be_trusted(library, root):
+    (root / "fresh.jpg").write_bytes(jpeg(50))
+    assert library.scan().new == 1
+    assert library.scan().changed == 1
+    os.utime(root / "fresh.jpg", (LONG_AGO, LONG_AGO))
+    library.scan()
+    assert library.scan().unchanged == 7
+
+
+def test_a_clock_set_back_does_no_harm(library, root, monkeypatch):
+    before = library.status()
+    monkeypatch.setattr(time, "time", lambda: LONG_AGO - 1000.0)
+    library.scan()
+    library.decide(root / "photo-004.jpg", ["night"], "present")
+    library.decide(root / "photo-004.jpg", ["night"], "rejected")
+    assert tags(library, root / "photo-004.jpg") == {"night": "rejected"}
+    assert library.status().files == before.files
+    assert library.check() == []
+
+
+def test_rename_and_move_keep_what_was_decided(library, root):
+    library.decide(root / "photo-000.jpg", ["rose"], "rejected")
+    library.decide(root / "photo-000.jpg", ["night"], "present")
+    (root / "deep" / "er").mkdir(parents=True)
+    (root / "photo-000.jpg").rename(root / "deep" / "er" / "renamed.jpeg")
+    report = library.scan()
+    assert (report.new, report.moved, report.gone) == (0, 1, 1)
+    assert tags(library, root / "deep/er/renamed.jpeg") == {"rose": "rejected", "night": "present"}
+
+
+def test_gone_photos_are_remembered_and_come_back(library, root):
+    library.decide(root / "photo-002.jpg", ["night"], "present")
+    shutil.move(root / "photo-002.jpg", root.parent / "elsewhere.jpg")
+    assert library.scan().gone == 1
+    assert library.status().gone == 1
+    shutil.move(root.parent / "elsewhere.jpg", root / "back.jpg")
+    library.scan()
+    assert tags(library, root / "back.jpg")["night"] == "present"
+
+
+def test_keywords_that_another_program_writes_into_the_file_keep_the_picture(library, root):
+    library.decide(root / "photo-000.jpg", ["night"], "present")
+    put(root / "photo-000.jpg", jpeg(0, ["rose", "garden"]))
+    os.utime(root / "photo-000.jpg", (LONG_AGO + 50, LONG_AGO + 50))
+    assert library.scan().changed == 1
+    assert tags(library, root / "photo-000.jpg") == {
+        "garden": "present",
+        "night": "present",
+        "rose": "present",
+    }
+
+
+def test_a_photo_edited_in_place_keeps_what_was_decided(library, root):
+    library.decide(root / "photo-000.jpg", ["rose"], "rejected")
+    library.decide(root / "photo-000.jpg", ["night"], "present")
+    put(root / "photo-000.jpg", jpeg(100, ["rose"]))
+    os.utime(root / "photo-000.jpg", (LONG_AGO + 50, LONG_AGO + 50))
+    library.scan()
+    assert tags(library, root / "photo-000.jpg") == {"rose": "rejected", "night": "present"}
+
+
+def test_another_photo_under_an_old_name_inherits_nothing_while_the_old_one_exists(library, root):
+    library.decide(root / "photo-000.jpg", ["night"], "present")
+    (root / "photo-000.jpg").rename(root / "zz-kept.jpg")
+    put(root / "photo-000.jpg", jpeg(100, ["rose"]))
+    library.scan()
+    assert tags(library, root / "photo-000.jpg") == {"rose": "present"}
+    assert tags(library, root / "zz-kept.jpg") == {"rose": "present", "night": "present"}
+
+
+def test_a_changed_sidecar_is_noticed(library, root):
+    from photo_folder import xmp
+
+    put(root / "photo-004.jpg.xmp", xmp(["dusk"]))
+    assert library.scan().decisions == 1
+    assert tags(library, root / "photo-004.jpg") == {"dusk": "present"}
+    put(root / "photo-004.jpg.xmp", xmp(["dawn!"]))
+    library.scan()
+    assert tags(library, root / "photo-004.jpg") == {"dawn!": "present"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"new\nline.jpg",
+        b"-rf.jpg",
+        b"'; DROP TABLE images; --.jpg",
+        b"\xff\xfe\xfd.jpg",
+        b"n" * 251 + b".jpg",
+    ],
+)
+def test_odd_names_are_indexed(library, root, name):
+    path = os.path.join(os.fsencode(root), name)
+    with open(path, "wb") as file:
+        file.write(jpeg(60))
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    assert library.scan().new == 1
+    assert library.scan().unchanged == 7
+    library.decide(os.fsdecode(path), ["odd"], "present")
+    assert tags(library, os.fsdecode(path)) == {"odd": "present"}
+
+
+def test_links_are_not_followed(library, root, tmp_path):
+    make_photos(tmp_path / "outside", n=2, tagged=0)
+    (root / "loop").symlink_to(root)
+    (root / "out").symlink_to(tmp_path / "outside")
+    (root / "out.jpg").symlink_to(tmp_path / "outside" / "photo-000.jpg")
+    report = library.scan()
+    assert report.files == 6
+    assert len(report.skipped) == 3
+
+
+def test_a_missing_root_forgets_nothing(library, root, tmp_path):
+    catalog = tmp_path / "catalog"
+    shutil.copytree(root, tmp_path / "copy", ignore=shutil.ignore_patterns(".topicture"))
+    other = Library.create(tmp_path / "copy", catalog, recipe=RECIPE)
+    other.scan()
+    shutil.rmtree(tmp_path / "copy")
+    with pytest.raises(Exception, match="no such folder"):
+        other.scan()
+    assert other.status().files == 6
+
+
+def test_odd_tags_round_trip_and_control_characters_are_refused(library, root):
+    from topicture.errors import BadWord
+
+    photo = root / "photo-004.jpg"
+    good = [
+        "-rf",
+        "a|b",
+        "a/b",
+        "a,b",
+        "x" * 10_000,
+        "\u05e9\u05dc\u05d5\u05dd",
+        "\U0001f42f",
+        "$(touch pwned)",
+    ]
+    library.decide(photo, [*good, "caf\u00e9", "cafe\u0301"], "present")
+    assert sorted(tags(library, photo)) == sorted([*good, "caf\u00e9"])  # twins are one word
+    for bad in ("new\nline", "cr\rhere", "nul\0", "", " "):
+        with pytest.raises(BadWord):
+            library.decide(photo, [bad], "present")
