@@ -1,12 +1,15 @@
 """Checks of hyper-parameters, the same words for all models: which parameter, what it must be, what it is."""
 
 from collections.abc import Collection
-from numbers import Integral, Real
 from typing import Any, ClassVar
+
+import numpy as np
 
 from topicture.errors import TopictureError
 
 __all__ = ["ParameterChecks", "is_whole"]
+
+_NUMBERS = (int, float, np.integer, np.floating)
 
 
 class ParameterChecks:
@@ -22,12 +25,12 @@ class ParameterChecks:
     def _check_positive(self, *parameters: str) -> None:
         for parameter in parameters:
             value = getattr(self, parameter)
-            self._require(parameter, isinstance(value, Real) and value > 0, "be positive")
+            self._require(parameter, isinstance(value, _NUMBERS) and bool(value > 0), "be positive")
 
     def _check_not_negative(self, *parameters: str) -> None:
         for parameter in parameters:
             value = getattr(self, parameter)
-            self._require(parameter, isinstance(value, Real) and value >= 0, "be at least 0")
+            self._require(parameter, isinstance(value, _NUMBERS) and bool(value >= 0), "be at least 0")
 
     def _check_whole(self, *parameters: str, least: int = 1) -> None:
         for parameter in parameters:
@@ -42,4 +45,4 @@ class ParameterChecks:
 
 def is_whole(value: Any, least: int = 1) -> bool:
     """Whether it is a whole number, Python's or NumPy's, of at least so much; True and False are none."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)

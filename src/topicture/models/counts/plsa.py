@@ -11,6 +11,7 @@ Differs from the papers: pseudo-counts; images start at the uniform theta, and r
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches, Image, Tokens
-from topicture.errors import CorpusError, TopictureError
+from topicture.errors import CorpusError
+from topicture.models.checks import is_whole
 from topicture.models.em import loop as em
 from topicture.models.em.estimator import EMAnnotator
 from topicture.models.em.expfam import multinomial_m_step, xlogy
@@ -273,6 +275,7 @@ def annotate(n_steps: int, power: float = 1.0) -> Callable[[tuple[Tables, Any, A
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class FoldedTopics(EMAnnotator):
     """What PLSA and PLSAWords share: they learn from tagged images only, and fold others into the topics.
 
@@ -283,32 +286,15 @@ class FoldedTopics(EMAnnotator):
 
     needs = ("visual_words",)
     params_types = (Params,)
-    variant = "linked"
+    variant = "linked"  # a parameter of PLSA alone
 
-    fold_steps_: int
+    fold_steps_: int = field(init=False)
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        eps: float = 0.5,
-        power: float = 0.8,
-        fold_steps: int | str = 100,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        n_init: int = 3,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        self.n_topics = n_topics
-        self.eps = eps
-        self.power = power
-        self.fold_steps = fold_steps
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.seed = seed
-        self.precision = precision
+    _: KW_ONLY
+    eps: float = 0.5
+    power: float = 0.8
+    fold_steps: int | str = 100
+    max_iter: int = 100
 
     def transform(self, corpus: Corpus) -> np.ndarray:
         """theta of every image by fold-in on its visual words, (D, K). Captions are not looked at."""
@@ -322,13 +308,10 @@ class FoldedTopics(EMAnnotator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not self.eps >= 0:
-            raise TopictureError(f"{self.name}: eps must not be negative, not {self.eps!r}")
-        if not 0 < self.power <= 1:
-            raise TopictureError(f"{self.name}: power must lie in (0, 1], not {self.power!r}")
-        steps = self.fold_steps
-        if steps != "held-out" and not (isinstance(steps, int | np.integer) and steps >= 1):
-            raise TopictureError(f"{self.name}: fold_steps must be a positive whole number or 'held-out'")
+        self._check_not_negative("eps")
+        self._require("power", 0 < self.power <= 1, "lie in (0, 1]")
+        fits = self.fold_steps == "held-out" or is_whole(self.fold_steps)
+        self._require("fold_steps", fits, "be a positive whole number or 'held-out'")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         if not corpus.tagged.any():
@@ -373,6 +356,7 @@ class FoldedTopics(EMAnnotator):
         self.fold_steps_ = int(facts["fold_steps"])
 
 
+@dataclass(eq=False, repr=False)
 class PLSA(FoldedTopics):
     """pLSA of visual words and caption words; learns from the tagged images only.
 
@@ -390,37 +374,12 @@ class PLSA(FoldedTopics):
 
     name = "plsa"
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        variant: str = "linked",
-        eps: float = 0.5,
-        power: float = 0.8,
-        fold_steps: int | str = 100,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        n_init: int = 3,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        super().__init__(
-            n_topics,
-            eps=eps,
-            power=power,
-            fold_steps=fold_steps,
-            max_iter=max_iter,
-            tol=tol,
-            n_init=n_init,
-            seed=seed,
-            precision=precision,
-        )
-        self.variant = variant
+    _: KW_ONLY
+    variant: str = "linked"
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.variant not in ("linked", "concat"):
-            raise TopictureError(f"{self.name}: variant must be linked or concat, not {self.variant!r}")
+        self._check_choice("variant", ("linked", "concat"))
 
     def _model(self) -> em.Model:
         return model(Settings(self.variant, power=self.power))

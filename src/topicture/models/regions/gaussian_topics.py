@@ -6,6 +6,7 @@ empirical Bayes ("eb"). The models' parameters are tuples that end in (beta,) or
 whole and look at those fields only.
 """
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
-from topicture.errors import CorpusError, TopictureError
+from topicture.errors import CorpusError
 from topicture.models.em.estimator import EMAnnotator
 from topicture.models.em.expfam import (
     GaussianStats,
@@ -158,17 +159,20 @@ def start_word_params(counts: np.ndarray, smoothing: str, eta: float, eps: float
 # --- Estimator: no mathematics -------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class GaussianTopics(EMAnnotator):
     """Settings and checks that the three models share."""
 
     needs = ("regions",)
 
-    smoothing: str
-    eta: float
-    eta_update: str
-    eps_words: float
-    start: str
-    _floor: np.ndarray
+    _: KW_ONLY
+    smoothing: str = "eb"
+    eta: float = 0.1
+    eta_update: str = "alternate"
+    eps_words: float = 1e-10
+    start: str = "kmeans"
+
+    _floor: np.ndarray = field(init=False)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -176,17 +180,6 @@ class GaussianTopics(EMAnnotator):
         self._check_choice("eta_update", ETA_UPDATES)
         self._check_choice("start", STARTS)
         self._check_positive("eta")
-
-    def _check_choice(self, name: str, choices: tuple[str, ...]) -> None:
-        if getattr(self, name) not in choices:
-            raise TopictureError(
-                f"{self.name}: {name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}"
-            )
-
-    def _check_positive(self, name: str, zero: bool = False) -> None:
-        value = getattr(self, name)
-        if not (value > 0 or (zero and value == 0)):
-            raise TopictureError(f"{self.name}: {name} must be positive, not {value!r}")
 
     def _fit(self, corpus: Corpus, callback: Any) -> None:
         n_regions = corpus.n_regions

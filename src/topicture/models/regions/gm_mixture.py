@@ -9,6 +9,7 @@ Differs from the paper: lambda, its mixture weights, is called pi and carries a 
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, Self
 
@@ -215,6 +216,7 @@ def log_evidence(tables: tuple[Tables, Any], image: Image) -> Any:
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class GMMixture(GaussianTopics):
     """Mixture of Gaussians over regions and multinomials over words: one topic an image.
 
@@ -236,34 +238,8 @@ class GMMixture(GaussianTopics):
     name = "gm-mixture"
     params_types = (PointParams, DirichletParams)
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        smoothing: str = "eb",
-        eta: float = 0.1,
-        eta_update: str = "alternate",
-        eps_words: float = 1e-10,
-        eps_weights: float = 1e-2,
-        start: str = "kmeans",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        n_init: int = 3,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        self.n_topics = n_topics
-        self.smoothing = smoothing
-        self.eta = eta
-        self.eta_update = eta_update
-        self.eps_words = eps_words
-        self.eps_weights = eps_weights
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.seed = seed
-        self.precision = precision
+    _: KW_ONLY
+    eps_weights: float = 1e-2
 
     @classmethod
     def independent(cls, smoothing: str = "ml", **settings: Any) -> Self:
@@ -282,8 +258,7 @@ class GMMixture(GaussianTopics):
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_positive("eps_words", zero=True)
-        self._check_positive("eps_weights", zero=True)
+        self._check_not_negative("eps_words", "eps_weights")
 
     def _model(self) -> em.Model:
         return make_model(self.eta_update)
