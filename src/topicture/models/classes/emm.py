@@ -23,10 +23,10 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.models.classes import class_topics
 from topicture.models.classes.estimator import ClassAnnotator
+from topicture.models.classes.gamma import gamma_expected_log, gamma_exponential_kl, jensen_scale
 from topicture.models.classes.sample import sample_corpus
 from topicture.models.classes.values import ClassPrior, Proportions, Settings, Stats, Tables, spread, take
 from topicture.models.em import loop as em
-from topicture.models.em.expfam import gamma_expected_log, gamma_exponential_kl, jensen_scale
 
 __all__ = ["EMM", "THETA", "ExponentialMixture", "GammaTheta", "Params", "ThetaStats", "make_model", "sample"]
 

@@ -31,20 +31,21 @@ from topicture.models.em.expfam import (
     xlogy,
 )
 from topicture.models.em.tokens import tokens_log_density
-from topicture.models.regions.gaussian_topics import (
-    GaussianTopics,
+from topicture.models.regions.estimator import GaussianTopics
+from topicture.models.regions.gaussian_lda import (
     centre_of,
-    centred_sums,
     expected_log_words,
+    update_gaussians,
+    update_words,
+    word_means,
+    words_log_prior,
+)
+from topicture.models.regions.start import (
     image_means,
     start_gaussians,
     start_labels,
     start_word_params,
     start_words,
-    update_gaussians,
-    update_words,
-    word_means,
-    words_log_prior,
 )
 
 __all__ = ["DirichletParams", "GMMixture", "PointParams", "Prior", "Stats", "Tables", "make_model"]
@@ -158,7 +159,7 @@ def e_step(tables: Tables, image: Image, q: Any) -> tuple[Any, Stats]:
 
 def statistics(tables: Tables, image: Image, q: Any) -> Stats:
     """Weight q_k on every region and every word of the image."""
-    n, first, second = centred_sums(image, tables.centre)
+    n, first, second = _centred_sums(image, tables.centre)
     F = first.shape[0]
     features = jnp.arange(F)
     return Stats(
@@ -168,6 +169,12 @@ def statistics(tables: Tables, image: Image, q: Any) -> Stats:
         second=em.Outer(features, second, q, size=F),
         words=em.Outer(image.words.ids, image.words.counts, q, size=tables.log_beta.shape[0]),
     )
+
+
+def _centred_sums(image: Image, centre: Any) -> tuple[Any, Any, Any]:
+    """Number of regions of an image, sum of r - centre and of its square, (), (F,) and (F,)."""
+    d = (image.regions - centre[None, :]) * image.region_mask[:, None]
+    return jnp.sum(image.region_mask), jnp.sum(d, 0), jnp.sum(d * d, 0)
 
 
 def elbo(tables: Tables, image: Image, q: Any) -> Any:
