@@ -10,7 +10,7 @@ from topicture.annotations.measures.metrics import rank
 from topicture.models.classes import gamma as gamma_terms
 from topicture.models.classes import margin
 from topicture.models.em import expfam
-from topicture.models.graphs.lap import simplex_step
+from topicture.models.graphs.simplex import simplex_step
 
 
 def run(case: Any) -> dict[str, Any]:

@@ -58,11 +58,8 @@ class ClassAnnotator(EMAnnotator):
         By the estimate that `score` names, without the words' weights. Captions of the corpus are not looked at.
         """
         self._check_usable(corpus)
-        values = np.zeros((len(corpus), corpus.n_words))
-        for rows, found in self._map_images(
-            self._image_fn(_proportions, self.score), corpus.without_captions()
-        ):
-            values[rows] = found
+        fn = self._image_fn(_proportions, self.score)
+        values = self._values(fn, corpus.without_captions(), corpus.n_words)
         return values / np.maximum(values.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
     def label_regions(self, corpus: Corpus, *, use_captions: bool = False) -> list[np.ndarray]:

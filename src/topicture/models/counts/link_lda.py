@@ -250,21 +250,20 @@ def word_means(params: Params) -> np.ndarray:
     return rPhi / rPhi.sum(axis=1, keepdims=True)
 
 
-def proportions(tables: Tables, image: Image) -> Any:
+def proportions(tables: tuple[Tables, Any], image: Image) -> Any:
     """E[theta] = gamma / sum gamma, (K,)."""
-    gamma = infer(COLD, tables, image).gamma
+    gamma = infer(COLD, tables[0], image).gamma
     return gamma / jnp.sum(gamma)
 
 
 def annotate(tables: tuple[Tables, Any], image: Image) -> Any:
     """p(w | image) = sum_k E[theta_k] E[Phi_kw], (V,)."""
-    tables_, means = tables
-    return proportions(tables_, image) @ means
+    return proportions(tables, image) @ tables[1]
 
 
-def bound(tables: Tables, image: Image) -> Any:
+def bound(tables: tuple[Tables, Any], image: Image) -> Any:
     """A lower bound of log p(visual words, caption) under the topics' posteriors."""
-    return elbo(tables, image, infer(COLD, tables, image))
+    return elbo(tables[0], image, infer(COLD, tables[0], image))
 
 
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
@@ -309,18 +308,12 @@ class LinkLDA(StochasticAnnotator):
         """
         self._check_usable(corpus)
         seen = corpus if use_captions else corpus.without_captions()
-        return self._rows(proportions, seen, (self.n_topics,))
+        return self._values(proportions, seen, self.n_topics)
 
     def log_likelihood(self, corpus: Corpus) -> np.ndarray:
         """A lower bound of log p(visual words, caption) of every image, (D,)."""
         self._check_usable(corpus)
-        return self._rows(bound, corpus, ())
-
-    def _rows(self, fn: Callable[[Any, Image], Any], corpus: Corpus, shape: tuple[int, ...]) -> np.ndarray:
-        out = np.zeros((len(corpus), *shape))
-        for rows, values in em.map_images(fn, em.tables(self._model(), self.params_), self._batches(corpus)):
-            out[rows] = values
-        return out
+        return self._values(bound, corpus)
 
     def _check_params(self) -> None:
         super()._check_params()

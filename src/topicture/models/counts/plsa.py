@@ -11,7 +11,6 @@ Differs from the papers: pseudo-counts; images start at the uniform theta, and r
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,13 +20,10 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches, Image, Tokens
-from topicture.errors import CorpusError
-from topicture.models.checks import is_whole
 from topicture.models.em import loop as em
-from topicture.models.em.estimator import EMAnnotator
 from topicture.models.em.expfam import multinomial_m_step, xlogy
 
-__all__ = ["PLSA", "FoldedTopics", "Params", "Posterior", "Prior", "Settings", "Stats", "Tables", "model"]
+__all__ = ["Params", "Posterior", "Prior", "Settings", "Stats", "Tables", "annotate", "fold_in", "model"]
 
 # --- Values ----------------------------------------------------------------------------------------------------
 
@@ -270,116 +266,3 @@ def annotate(n_steps: int, power: float = 1.0) -> Callable[[tuple[Tables, Any, A
         return words / jnp.sum(words)
 
     return p_w
-
-
-# --- Estimator: no mathematics -----------------------------------------------------------------------------------
-
-
-@dataclass(eq=False, repr=False)
-class FoldedTopics(EMAnnotator):
-    """What PLSA and PLSAWords share: they learn from tagged images only, and fold others into the topics.
-
-    Attributes
-    ----------
-    fold_steps_ : the number of steps that find the proportions of an image to annotate
-    """
-
-    needs = ("visual_words",)
-    params_types = (Params,)
-    variant = "linked"  # a parameter of PLSA alone
-
-    fold_steps_: int = field(init=False)
-
-    _: KW_ONLY
-    eps: float = 0.5
-    power: float = 0.8
-    fold_steps: int | str = 100
-    max_iter: int = 100
-
-    def transform(self, corpus: Corpus) -> np.ndarray:
-        """theta of every image by fold-in on its visual words, (D, K). Captions are not looked at."""
-        self._check_usable(corpus)
-        theta = np.zeros((len(corpus), self.n_topics))
-        for rows, values in self._map_images(
-            fold_in(self.fold_steps_, self.power), corpus.without_captions()
-        ):
-            theta[rows] = values
-        return theta
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        self._check_not_negative("eps")
-        self._require("power", 0 < self.power <= 1, "lie in (0, 1]")
-        fits = self.fold_steps == "held-out" or is_whole(self.fold_steps)
-        self._require("fold_steps", fits, "be a positive whole number or 'held-out'")
-
-    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        if not corpus.tagged.any():
-            raise CorpusError(
-                f"{self.name}: no image is tagged, and the model learns from tagged images only"
-            )
-        tagged = corpus[corpus.tagged]
-        self.fold_steps_ = self._settled_fold_steps(tagged)
-        self._learn_topics(tagged, callback)
-
-    def _learn_topics(self, tagged: Corpus, callback: Callable[[Any], None] | None) -> None:
-        super()._fit(tagged, callback)
-
-    def _settled_fold_steps(self, tagged: Corpus) -> int:
-        if self.fold_steps != "held-out":
-            return int(self.fold_steps)
-        from topicture.models.counts.plsa_early_stop import steps_on_held_out  # which is about this class
-
-        return steps_on_held_out(self, tagged)
-
-    def _prior(self) -> Prior:
-        return Prior(self.eps)
-
-    def _start(self, corpus: Corpus, rng: np.random.Generator) -> Params:
-        return init_params(corpus, self.n_topics, self.variant, rng)
-
-    def _map_images(self, fn: Callable[[Any, Image], Any], corpus: Corpus) -> Any:
-        return em.map_images(fn, self._tables_for_use(), self._batches(corpus, ("visual_words",)))
-
-    def _tables_for_use(self) -> Any:
-        return em.tables(self._model(), self.params_), self.params_.p_z, self.params_.phiW
-
-    def _annotate_image(self) -> Callable[[Any, Image], Any]:
-        return annotate(self.fold_steps_, self.power)
-
-    def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays, facts = super()._state()
-        return arrays, {**facts, "fold_steps": self.fold_steps_}
-
-    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
-        super()._restore(arrays, facts)
-        self.fold_steps_ = int(facts["fold_steps"])
-
-
-@dataclass(eq=False, repr=False)
-class PLSA(FoldedTopics):
-    """pLSA of visual words and caption words; learns from the tagged images only.
-
-    Parameters
-    ----------
-    n_topics : number of topics K
-    variant : "linked" (shared proportions, two vocabularies) or "concat" (one vocabulary)
-    eps : pseudo-count of the topics' distributions
-    power : exponent b of tempered EM, in (0, 1]; below 1 it guards against overfitting
-    fold_steps : EM steps that find the proportions of an image to annotate; "held-out" stops early, after the number
-        that suits the captions of a tenth of the tagged images best, while the model learns from the others
-    max_iter, tol, n_init, seed : of the EM loop; the restart with the largest objective is kept
-    precision : "float64" or "float32" for the E-step
-    """
-
-    name = "plsa"
-
-    _: KW_ONLY
-    variant: str = "linked"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        self._check_choice("variant", ("linked", "concat"))
-
-    def _model(self) -> em.Model:
-        return model(Settings(self.variant, power=self.power))

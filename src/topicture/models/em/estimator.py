@@ -97,11 +97,16 @@ class EMAnnotator(Annotator):
         )
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
-        p_w = np.zeros((len(corpus), corpus.n_words))
-        for rows, values in self._map_images(self._annotate_image(), corpus.without_captions()):
-            p_w[rows] = values
+        p_w = self._values(self._annotate_image(), corpus.without_captions(), corpus.n_words)
         # float32 inference sums to one only to 1e-6.
         return p_w / p_w.sum(axis=1, keepdims=True)
+
+    def _values(self, fn: Callable[[Any, Image], Any], corpus: Corpus, *shape: int) -> np.ndarray:
+        """`fn(tables, image)` of every image, (D, *shape)."""
+        found = np.zeros((len(corpus), *shape))
+        for rows, values in self._map_images(fn, corpus):
+            found[rows] = values
+        return found
 
     def _map_images(self, fn: Callable[[Any, Image], Any], corpus: Corpus):
         return em.map_images(fn, self._tables_for_use(), self._batches(corpus))

@@ -256,12 +256,12 @@ class GMMixture(GaussianTopics):
     def transform(self, corpus: Corpus) -> np.ndarray:
         """p(z | regions) of every image, (D, K). Captions of the corpus are not looked at."""
         self._check_usable(corpus)
-        return self._rows(topic_posterior, corpus.without_captions(), self.n_topics)
+        return self._values(topic_posterior, corpus.without_captions(), self.n_topics)
 
     def log_likelihood(self, corpus: Corpus) -> np.ndarray:
         """log p(regions, caption) of every image, (D,): exact with "ml", a lower bound with "eb" smoothing."""
         self._check_usable(corpus)
-        return self._rows(log_evidence, corpus)
+        return self._values(log_evidence, corpus)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -289,9 +289,3 @@ class GMMixture(GaussianTopics):
 
     def _tables_for_use(self) -> Any:
         return em.tables(self._model(), self.params_), word_means(self.params_)
-
-    def _rows(self, fn: Callable[[Any, Image], Any], corpus: Corpus, *shape: int) -> np.ndarray:
-        values = np.zeros((len(corpus), *shape))
-        for rows, part in self._map_images(fn, corpus):
-            values[rows] = part
-        return values
