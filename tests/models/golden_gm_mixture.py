@@ -6,7 +6,7 @@ from region_cases import corpora
 from topicture.corpus.batches import Batches
 from topicture.models.em import loop as em
 from topicture.models.regions import gm_mixture
-from topicture.models.regions.gaussian_topics import word_means
+from topicture.models.regions.gaussian_lda import word_means
 from topicture.models.regions.gm_mixture import DirichletParams, PointParams, Prior
 
 

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from topicture.annotations.measures.metrics import rank
+from topicture.models.classes import gamma as gamma_terms
 from topicture.models.classes import margin
 from topicture.models.em import expfam
-from topicture.models.graphs.lap import simplex_step
+from topicture.models.graphs.simplex import simplex_step
 
 
 def run(case: Any) -> dict[str, Any]:
@@ -45,19 +46,19 @@ def dirichlet(inputs, config):
 def gamma(inputs, config):
     s, lam, M = jnp.asarray(inputs["z_s"]), jnp.asarray(inputs["z_lam"]), config["z_M"]
     g = 1 + s
-    r, zeta = expfam.jensen_scale(g, lam, M)
+    r, zeta = gamma_terms.jensen_scale(g, lam, M)
     return {
         "zeta": zeta,
         "q_scale": r,
-        "q_elog": expfam.gamma_expected_log(g, r),
+        "q_elog": gamma_terms.gamma_expected_log(g, r),
         # The theta part of 3.17 without sum_c s_c E ln theta_c.
-        "q_elbo": -expfam.gamma_exponential_kl(g, r, lam).sum() - M * jnp.log(jnp.sum(g * r)),
+        "q_elbo": -gamma_terms.gamma_exponential_kl(g, r, lam).sum() - M * jnp.log(jnp.sum(g * r)),
     }
 
 
 def labels(inputs, config):
     y, w = jnp.asarray(inputs["l_y"], jnp.float64), jnp.asarray(inputs["l_w"])
-    return {"label_chord": expfam.label_chord(y, w)}
+    return {"label_chord": gamma_terms.label_chord(y, w)}
 
 
 def simplex(inputs, config):

@@ -5,8 +5,14 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
 from topicture.models.em import loop as em
-from topicture.models.regions.gaussian_lda import DirichletParams, PointParams, Prior, make_infer, make_model
-from topicture.models.regions.gaussian_topics import word_means
+from topicture.models.regions.gaussian_lda import (
+    DirichletParams,
+    PointParams,
+    Prior,
+    make_infer,
+    make_model,
+    word_means,
+)
 
 
 def corpora(case):

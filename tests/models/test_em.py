@@ -20,7 +20,7 @@ from topicture.errors import FitWarning
 from topicture.models.counts import mix_unigram
 from topicture.models.counts.mix_unigram import DirichletParams
 from topicture.models.em import loop as em
-from topicture.models.em import passes, sums
+from topicture.models.em import mapping, passes
 from topicture.models.em.loop import Results
 
 CORPUS = toy_em.make_corpus()
@@ -264,8 +264,8 @@ def test_segment_sums_agree_with_sparse_products():
         expected = np.zeros((7, 5))
         for place in np.ndindex(2, 3, 4):
             expected[ids[place]] += weights[place] * np.asarray(outer.row)[place[:2]]
-        np.testing.assert_allclose(sums.segment_sum_outer(outer), expected, rtol=1e-13)
-        np.testing.assert_allclose(sums.sum_outer(outer), expected, rtol=1e-13)
+        np.testing.assert_allclose(passes.segment_sum_outer(outer), expected, rtol=1e-13)
+        np.testing.assert_allclose(passes.sum_outer(outer), expected, rtol=1e-13)
 
 
 def test_objective_of_given_posteriors():
@@ -393,7 +393,7 @@ COMPILED = (
     passes.run_pass,
     passes.m_step,
     passes.log_prior,
-    passes._map,
+    mapping._map,
 )
 
 

@@ -17,9 +17,9 @@ from topicture.models.classes.dba import DBA
 from topicture.models.classes.emm import EMM
 from topicture.models.classes.emm_margin import EMMMargin
 from topicture.models.counts import link_lda, mix_unigram, plsa
+from topicture.models.counts.folded_topics import PLSA
 from topicture.models.counts.link_lda import LinkLDA
 from topicture.models.counts.mix_unigram import MixUnigram
-from topicture.models.counts.plsa import PLSA
 from topicture.models.counts.plsa_words import PLSAWords
 from topicture.models.empirical import Empirical
 from topicture.models.graphs.graph import Views

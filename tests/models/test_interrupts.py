@@ -6,8 +6,8 @@ import pytest
 from topicture.corpus import Corpus
 from topicture.errors import FitWarning
 from topicture.models.blends.auto import Auto
+from topicture.models.counts.folded_topics import PLSA
 from topicture.models.counts.mix_unigram import MixUnigram
-from topicture.models.counts.plsa import PLSA
 from topicture.models.counts.plsa_words import PLSAWords
 from topicture.models.em import loop as em
 from topicture.models.em.loop import Results

@@ -12,6 +12,7 @@ from topicture.corpus import Corpus, Vocabulary
 from topicture.corpus.batches import missing_view
 from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
 from topicture.models.array_shapes import check_arrays
+from topicture.models.checks import ParameterChecks
 from topicture.models.files import read_model, write_model
 
 __all__ = ["Annotator", "columns_of"]
@@ -23,12 +24,13 @@ def columns_of(corpus: Corpus, view: str) -> int | None:
     return None if values is None else int(values.shape[1])
 
 
-class Annotator(ABC, BaseEstimator):
+class Annotator(ParameterChecks, ABC, BaseEstimator):
     """Learns from a partly captioned corpus and gives every image a distribution over the vocabulary.
 
-    Hyper-parameters are constructor arguments, stored as they are; what `fit` finds ends in an underscore. A subclass
-    sets `name` (its registry name), `needs` (views of the corpus), and implements `_fit`, `_annotate`, `_state` and
-    `_restore`. A class is abstract or final: no annotator that can be made is the base of another.
+    Hyper-parameters are fields of a dataclass; those that a family shares are declared once, in its abstract base.
+    What `fit` finds ends in an underscore. A subclass sets `name` (its registry name), `needs` (views of the corpus),
+    and implements `_fit`, `_annotate`, `_state` and `_restore`. A class is abstract or final: no annotator that can be
+    made is the base of another.
 
     Attributes
     ----------
@@ -38,7 +40,6 @@ class Annotator(ABC, BaseEstimator):
     result_ : why the fit ended, in words
     """
 
-    name: ClassVar[str]
     version: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
     labels_regions: ClassVar[bool] = False

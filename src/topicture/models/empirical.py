@@ -4,12 +4,12 @@ p(w) = sum over tagged images of W_w, normalised; uniform if no image is tagged.
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from topicture.corpus import Corpus
-from topicture.errors import TopictureError
 from topicture.models.base import Annotator
 
 __all__ = ["Empirical", "word_frequencies"]
@@ -21,6 +21,7 @@ def word_frequencies(corpus: Corpus, pseudo_count: float = 0.0) -> np.ndarray:
     return totals / totals.sum() if totals.sum() > 0 else np.full(len(totals), 1 / len(totals))
 
 
+@dataclass(eq=False, repr=False)
 class Empirical(Annotator):
     """Gives every image the word frequencies of the tagged images: the baseline that every model must beat.
 
@@ -31,12 +32,11 @@ class Empirical(Annotator):
 
     name = "empirical"
 
-    def __init__(self, *, pseudo_count: float = 0.0):
-        self.pseudo_count = pseudo_count
+    _: KW_ONLY
+    pseudo_count: float = 0.0
 
     def _check_params(self) -> None:
-        if not 0 <= self.pseudo_count < np.inf:
-            raise TopictureError(f"{self.name}: pseudo_count must be at least 0, not {self.pseudo_count!r}")
+        self._require("pseudo_count", 0 <= self.pseudo_count < np.inf, "be at least 0")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         self.p_w_ = word_frequencies(corpus, self.pseudo_count)

@@ -16,6 +16,7 @@ from topicture.models.regions.corr_lda import (
     caption_topics,
     init_posterior,
     sweep,
+    sweep_as_written,
 )
 from topicture.models.regions.gaussian_lda import improve
 
@@ -53,6 +54,26 @@ def exact(seen):
 def test_every_update_is_a_stationary_point(seed):
     for name, slope in slopes(evidence(np.random.default_rng(seed))).items():
         np.testing.assert_allclose(slope, 0, atol=1e-10, err_msg=name)
+
+
+@in_double
+def swept_both_ways(seen):
+    fast = written = init_posterior(seen)
+    for _ in range(3):
+        fast, written = sweep(seen, fast), sweep_as_written(seen, written)
+    return fast, written
+
+
+@pytest.mark.parametrize("n_padding", [0, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_sweep_is_the_one_of_the_paper(seed, n_padding):
+    seen = evidence(np.random.default_rng(seed))
+    seen = seen._replace(
+        G=np.pad(seen.G, ((0, n_padding), (0, 0)), constant_values=7.0),
+        mask=np.pad(seen.mask, (0, n_padding)),
+    )
+    for fast, written in zip(*swept_both_ways(seen), strict=True):
+        np.testing.assert_allclose(fast, written, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -15,8 +15,7 @@ from topicture.errors import TopictureError
 from topicture.models.em import loop as em
 from topicture.models.regions import corr_lda, gm_lda
 from topicture.models.regions.corr_lda import CorrLDA
-from topicture.models.regions.gaussian_lda import improve, make_model, observe
-from topicture.models.regions.gaussian_topics import word_means
+from topicture.models.regions.gaussian_lda import improve, make_model, observe, word_means
 from topicture.models.regions.gm_lda import GMLDA
 
 both_stories = pytest.mark.parametrize("story", [gm_lda.STORY, corr_lda.STORY], ids=["gm-lda", "corr-lda"])

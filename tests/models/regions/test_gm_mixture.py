@@ -11,10 +11,10 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from topicture.models.em import loop as em
-from topicture.models.em.expfam import variance_floor
 from topicture.models.regions import gm_mixture
-from topicture.models.regions.gaussian_topics import word_means
+from topicture.models.regions.gaussian_lda import word_means
 from topicture.models.regions.gm_mixture import DirichletParams, GMMixture, PointParams, Prior, make_model
+from topicture.models.regions.start import variance_floor
 
 PRIOR = Prior(0.1, 1e-3, np.full(F, 1e-3))
 

@@ -7,6 +7,7 @@ Visual words are weighted by their inverse document frequencies, dense numbers a
 Symbol -> code, shape:  Z -> n_neighbours | s -> power | x_j -> rows_ N L | y_j -> captions_ N V
 """
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,14 @@ from topicture.models.neighbours import Neighbours, nearest, soft_inference
 __all__ = ["KNN", "NeighbourView"]
 
 
+@dataclass(eq=False, repr=False)
 class NeighbourView(OneView):
     """A one-view annotator that keeps the tagged images: their scaled rows, of length 1, and their captions."""
 
-    n_neighbours: int
-    scaling_: Scaling
-    rows_: np.ndarray
-    captions_: sparse.csr_array
+    n_neighbours: int = 100
+    scaling_: Scaling = field(init=False)
+    rows_: np.ndarray = field(init=False)
+    captions_: sparse.csr_array = field(init=False)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -57,6 +59,7 @@ class NeighbourView(OneView):
         self.captions_ = captions_from(arrays, len(self.p_w_))
 
 
+@dataclass(eq=False, repr=False)
 class KNN(NeighbourView):
     """Nearest neighbours by cosine; untagged images are not used.
 
@@ -70,18 +73,9 @@ class KNN(NeighbourView):
 
     name = "knn"
 
-    def __init__(
-        self,
-        n_neighbours: int = 200,
-        *,
-        power: float = 3.0,
-        view: str = "descriptor",
-        background: float = 0.1,
-    ):
-        self.n_neighbours = n_neighbours
-        self.power = power
-        self.view = view
-        self.background = background
+    n_neighbours: int = 200
+    _: KW_ONLY
+    power: float = 3.0
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -9,13 +9,13 @@ their cosines over the roots of their degrees, as a node of the graph would.
 Symbol -> code, shape:  W -> links D D sparse | F -> spread_ D V | Y -> captions D V
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.errors import TopictureError
 from topicture.models.baselines.one_view import OneView, Scaling, Tell, scaling_of
 from topicture.models.baselines.tagprop import others_only
 from topicture.models.neighbours import Neighbours, nearest
@@ -49,6 +49,7 @@ def _matrix(near: Neighbours, n_images: int) -> sparse.csr_array:
     )
 
 
+@dataclass(eq=False, repr=False)
 class LabelSpreading(OneView):
     """Captions spread over the graph of all images; untagged images carry them on.
 
@@ -62,19 +63,14 @@ class LabelSpreading(OneView):
 
     name = "label-spreading"
 
-    def __init__(
-        self, n_neighbours: int = 30, *, alpha: float = 0.9, view: str = "descriptor", background: float = 0.1
-    ):
-        self.n_neighbours = n_neighbours
-        self.alpha = alpha
-        self.view = view
-        self.background = background
+    n_neighbours: int = 30
+    _: KW_ONLY
+    alpha: float = 0.9
 
     def _check_params(self) -> None:
         super()._check_params()
         self._check_positive("n_neighbours")
-        if not 0 <= self.alpha < 1:
-            raise TopictureError(f"{self.name}: alpha must be at least 0 and below 1, not {self.alpha!r}")
+        self._require("alpha", 0 <= self.alpha < 1, "be at least 0 and below 1")
 
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         rows = getattr(corpus, self.view)

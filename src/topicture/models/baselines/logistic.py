@@ -8,6 +8,7 @@ product a step. Probabilities of presence are normalised to a distribution.
 Symbol -> code, shape:  x_i -> rows D L | W -> weights L V | b -> offset V
 """
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -73,6 +74,7 @@ def fit_logistic(
     return Linear(np.ascontiguousarray(theta[:-1]), theta[-1].copy()), int(found.nit)
 
 
+@dataclass(eq=False, repr=False)
 class Logistic(OneView):
     """One logistic regression a word on visual words or descriptors; untagged images are not used.
 
@@ -86,20 +88,11 @@ class Logistic(OneView):
 
     name = "logistic"
 
-    def __init__(
-        self,
-        ridge: float = 3.0,
-        *,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        view: str = "descriptor",
-        background: float = 0.05,
-    ):
-        self.ridge = ridge
-        self.max_iter = max_iter
-        self.tol = tol
-        self.view = view
-        self.background = background
+    ridge: float = 3.0
+    _: KW_ONLY
+    max_iter: int = 100
+    tol: float = 1e-5
+    background: float = 0.05
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -8,6 +8,7 @@ Regions of one image repeat one another, so their evidence counts only with a po
 Symbol -> code, shape:  t -> power | a -> pseudo_count | ln p(b | w) -> log_p_b V U | v -> visual_words D U
 """
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def log_evidence(
     return np.log(counts) - np.log(counts.sum(axis=1, keepdims=True))
 
 
+@dataclass(eq=False, repr=False)
 class NaiveBayes(OneView):
     """Naive Bayes on bags of visual words, with a power below 1; untagged images are not used.
 
@@ -40,12 +42,11 @@ class NaiveBayes(OneView):
 
     name = "naive-bayes"
     needs = ("visual_words",)
-    view = "visual_words"
+    view: str = field(default="visual_words", init=False)
 
-    def __init__(self, *, power: float = 0.3, pseudo_count: float = 0.1, background: float = 0.1):
-        self.power = power
-        self.pseudo_count = pseudo_count
-        self.background = background
+    _: KW_ONLY
+    power: float = 0.3
+    pseudo_count: float = 0.1
 
     def _check_params(self) -> None:
         super()._check_params()

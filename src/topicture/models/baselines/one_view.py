@@ -8,13 +8,14 @@ Symbol -> code, shape:  rows -> (D, L) sparse counts or dense numbers | p(w) -> 
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.errors import CorpusError, TopictureError
+from topicture.errors import CorpusError
 from topicture.models.base import Annotator
 from topicture.models.empirical import word_frequencies
 from topicture.models.neighbours import unit_rows
@@ -37,6 +38,7 @@ class Step(NamedTuple):
     total: int | None
 
 
+@dataclass(eq=False, repr=False)
 class OneView(Annotator):
     """Scores of words from one view; a subclass implements `_learn`, `_scores`, `_view_state` and `_restore_view`.
 
@@ -47,9 +49,11 @@ class OneView(Annotator):
 
     needs: ClassVar[Any] = NeededViews()
 
-    view: str
-    background: float
-    p_w_: np.ndarray
+    _: KW_ONLY
+    view: str = "descriptor"
+    background: float = 0.1
+
+    p_w_: np.ndarray = field(init=False)
 
     # --- Learn -------------------------------------------------------------------------------------------
 
@@ -84,20 +88,11 @@ class OneView(Annotator):
     # --- Checks and files --------------------------------------------------------------------------------
 
     def _columns(self, corpus: Corpus) -> dict[str, int]:
-        if self.view not in VIEWS:
-            raise TopictureError(f"{self.name}: view must be one of {', '.join(VIEWS)}, not {self.view!r}")
+        self._check_choice("view", VIEWS)
         return super()._columns(corpus)
 
     def _check_params(self) -> None:
-        if not 0 <= self.background <= 1:
-            raise TopictureError(f"{self.name}: background must lie between 0 and 1, not {self.background!r}")
-
-    def _check_positive(self, *parameters: str) -> None:
-        for parameter in parameters:
-            if not getattr(self, parameter) > 0:
-                raise TopictureError(
-                    f"{self.name}: {parameter} must be positive, not {getattr(self, parameter)!r}"
-                )
+        self._require("background", 0 <= self.background <= 1, "lie between 0 and 1")
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, facts = self._view_state()

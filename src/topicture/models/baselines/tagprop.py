@@ -12,6 +12,7 @@ Differs from the paper: rank weights, or one sharpness of the cosine, over one d
 pi, drawn slightly towards no effect.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax
 
 from topicture.corpus import Corpus
-from topicture.errors import TopictureError
 from topicture.models.baselines.knn import NeighbourView
 from topicture.models.baselines.one_view import Tell
 from topicture.models.neighbours import Neighbours, nearest
@@ -131,6 +131,7 @@ def _by_cosine(near: Neighbours, sharpness: float) -> np.ndarray:
 # --- Estimator: no mathematics ------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class TagProp(NeighbourView):
     """Neighbours with weights by rank or by cosine, learned by maximum likelihood; untagged images are not used.
 
@@ -145,25 +146,13 @@ class TagProp(NeighbourView):
 
     name = "tagprop"
 
-    def __init__(
-        self,
-        n_neighbours: int = 100,
-        *,
-        weights: str = "rank",
-        word_sigmoid: bool = True,
-        view: str = "descriptor",
-        background: float = 0.1,
-    ):
-        self.n_neighbours = n_neighbours
-        self.weights = weights
-        self.word_sigmoid = word_sigmoid
-        self.view = view
-        self.background = background
+    _: KW_ONLY
+    weights: str = "rank"
+    word_sigmoid: bool = True
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.weights not in ("rank", "cosine"):
-            raise TopictureError(f"{self.name}: weights must be rank or cosine, not {self.weights!r}")
+        self._check_choice("weights", ("rank", "cosine"))
 
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         self._keep(corpus)

@@ -13,7 +13,7 @@ and left out; the table says so. Members of a large collection are tried on a sa
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.errors import CorpusError, TopictureError
+from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
 from topicture.models.blends.blend import Blend, nats_by_word
 from topicture.models.blends.choice import (
@@ -71,6 +71,7 @@ class _Failed(Exception):
         self.tried = tried
 
 
+@dataclass(eq=False, repr=False)
 class Auto(Annotator):
     """Blend of the models that suit the collection, chosen by the likelihood of hidden captions.
 
@@ -94,18 +95,11 @@ class Auto(Annotator):
 
     name = "auto"
 
-    def __init__(
-        self,
-        members: list[str] | None = None,
-        *,
-        n_folds: int = 3,
-        budget_seconds: float = 600.0,
-        seed: int = 0,
-    ):
-        self.members = members
-        self.n_folds = n_folds
-        self.budget_seconds = budget_seconds
-        self.seed = seed
+    members: list[str] | None = None
+    _: KW_ONLY
+    n_folds: int = 3
+    budget_seconds: float = 600.0
+    seed: int = 0
 
     # --- Learn -------------------------------------------------------------------------------------------
 
@@ -126,10 +120,8 @@ class Auto(Annotator):
             del self._groups
 
     def _check_params(self) -> None:
-        if self.n_folds < 2:
-            raise TopictureError(f"{self.name}: n_folds must be at least 2, not {self.n_folds!r}")
-        if not self.budget_seconds > 0:
-            raise TopictureError(f"{self.name}: budget_seconds must be positive, not {self.budget_seconds!r}")
+        self._check_whole("n_folds", least=2)
+        self._check_positive("budget_seconds")
         for model in self.members or MEMBERS:
             annotator_class(model)
 

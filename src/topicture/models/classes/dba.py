@@ -6,6 +6,7 @@ Symbol -> code, shape:  alpha -> alpha C | gamma -> gamma L, Dirichlet parameter
 Differs from the paper: [yang2010] only describes DBA as a rival; the labels' likelihood is a reconstruction (3.16).
 """
 
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -141,6 +142,7 @@ def make_model(settings: Settings) -> em.Model:
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class DBA(ClassAnnotator):
     """Dirichlet-Bernoulli Alignment: every word of the vocabulary is a topic of the regions' visual words.
 
@@ -167,36 +169,11 @@ class DBA(ClassAnnotator):
     params_types = (Params,)
     theta = THETA
 
-    def __init__(
-        self,
-        *,
-        label: str = "printed",
-        label_weight: float = 500.0,
-        score: str = "theta",
-        alpha: float = 1.0,
-        learn_alpha: bool = False,
-        eta: float = 20.0,
-        learn_eta: bool = False,
-        n_sweeps: int = 5,
-        n_sweeps_use: int = 50,
-        n_candidates: int = 0,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        precision: str = "float64",
-    ):
-        self.label = label
-        self.label_weight = label_weight
-        self.score = score
-        self.alpha = alpha
-        self.learn_alpha = learn_alpha
-        self.eta = eta
-        self.learn_eta = learn_eta
-        self.n_sweeps = n_sweeps
-        self.n_sweeps_use = n_sweeps_use
-        self.n_candidates = n_candidates
-        self.max_iter = max_iter
-        self.tol = tol
-        self.precision = precision
+    _: KW_ONLY
+    label: str = "printed"
+    label_weight: float = 500.0
+    alpha: float = 1.0
+    learn_alpha: bool = False
 
     def _check_params(self) -> None:
         super()._check_params()

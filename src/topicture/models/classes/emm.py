@@ -12,6 +12,8 @@ mode of theta with z summed out (score "map") does. With equal rates theta / sum
 DBA with alpha = 1.
 """
 
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -21,12 +23,12 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.models.classes import class_topics
 from topicture.models.classes.estimator import ClassAnnotator
+from topicture.models.classes.gamma import gamma_expected_log, gamma_exponential_kl, jensen_scale
 from topicture.models.classes.sample import sample_corpus
 from topicture.models.classes.values import ClassPrior, Proportions, Settings, Stats, Tables, spread, take
 from topicture.models.em import loop as em
-from topicture.models.em.expfam import gamma_expected_log, gamma_exponential_kl, jensen_scale
 
-__all__ = ["EMM", "THETA", "GammaTheta", "Params", "ThetaStats", "make_model", "sample"]
+__all__ = ["EMM", "THETA", "ExponentialMixture", "GammaTheta", "Params", "ThetaStats", "make_model", "sample"]
 
 # --- Values ----------------------------------------------------------------------------------------------------
 
@@ -183,7 +185,36 @@ def make_model(settings: Settings, norm: str = "jensen") -> em.Model:
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
-class EMM(ClassAnnotator):
+@dataclass(eq=False, repr=False)
+class ExponentialMixture(ClassAnnotator):
+    """What EMM shares between learning by maximum likelihood and by the margin: the rates of theta."""
+
+    _: KW_ONLY
+    chi1: float = 2.0
+    chi2: float = 1.0
+    learn_lam: bool = False
+
+    @property
+    def theta(self) -> Proportions:  # type: ignore[override]
+        return THETA[self._form()]
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_positive("chi1", "chi2")
+
+    def _model(self) -> em.Model:
+        return make_model(self._settings(), self._form())
+
+    @abstractmethod
+    def _form(self) -> str:
+        """Which form of q(theta): a key of THETA."""
+
+    def _prior(self) -> ClassPrior:
+        return ClassPrior(chi1=self.chi1, chi2=self.chi2)
+
+
+@dataclass(eq=False, repr=False)
+class EMM(ExponentialMixture):
     """Exponential-Multinomial Mixture by maximum likelihood: every word is a topic of the regions' visual words.
 
     Parameters
@@ -209,51 +240,16 @@ class EMM(ClassAnnotator):
     name = "emm-ml"
     params_types = (Params,)
 
-    def __init__(
-        self,
-        *,
-        label: str = "printed",
-        label_weight: float = 500.0,
-        norm: str = "jensen",
-        score: str = "theta",
-        chi1: float = 2.0,
-        chi2: float = 1.0,
-        learn_lam: bool = False,
-        eta: float = 20.0,
-        learn_eta: bool = False,
-        n_sweeps: int = 5,
-        n_sweeps_use: int = 50,
-        n_candidates: int = 0,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        precision: str = "float64",
-    ):
-        self.label = label
-        self.label_weight = label_weight
-        self.norm = norm
-        self.score = score
-        self.chi1 = chi1
-        self.chi2 = chi2
-        self.learn_lam = learn_lam
-        self.eta = eta
-        self.learn_eta = learn_eta
-        self.n_sweeps = n_sweeps
-        self.n_sweeps_use = n_sweeps_use
-        self.n_candidates = n_candidates
-        self.max_iter = max_iter
-        self.tol = tol
-        self.precision = precision
-
-    @property
-    def theta(self) -> Proportions:  # type: ignore[override]
-        return THETA[self._form()]
+    _: KW_ONLY
+    label: str = "printed"
+    label_weight: float = 500.0
+    norm: str = "jensen"
 
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("label", ("chord", "printed"))
         self._check_positive("label_weight")
         self._check_choice("norm", NORMS)
-        self._check_positive("chi1", "chi2")
 
     def _settings(self) -> Settings:
         return Settings(
@@ -264,15 +260,9 @@ class EMM(ClassAnnotator):
             learn_prior=self.learn_lam,
         )
 
-    def _model(self) -> em.Model:
-        return make_model(self._settings(), self._form())
-
     def _form(self) -> str:
         # Rates start equal, and stay so unless they are learned.
         return "equal" if self.norm == "jensen" and not self.learn_lam else self.norm
-
-    def _prior(self) -> ClassPrior:
-        return ClassPrior(chi1=self.chi1, chi2=self.chi2)
 
     def _start(self, corpus: Corpus, rng: np.random.Generator) -> Params:
         C = corpus.n_words

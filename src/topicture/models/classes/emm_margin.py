@@ -14,6 +14,7 @@ image that makes J non-increasing. The label term's share -b.w stands in the QP;
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +23,9 @@ from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
 from topicture.errors import CorpusError
 from topicture.models.classes import class_topics, margin
-from topicture.models.classes.emm import THETA, Params, make_model
-from topicture.models.classes.estimator import ClassAnnotator
+from topicture.models.classes.emm import ExponentialMixture, Params
 from topicture.models.classes.margin import MarginProblem, Solution
-from topicture.models.classes.values import ClassPrior, Posterior, Proportions, Settings, Stats
+from topicture.models.classes.values import ClassPrior, Posterior, Settings, Stats
 from topicture.models.em import loop as em
 from topicture.models.interrupts import may_be_kept
 
@@ -160,7 +160,8 @@ def _with_delta(
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
-class EMMMargin(ClassAnnotator):
+@dataclass(eq=False, repr=False)
+class EMMMargin(ExponentialMixture):
     """Exponential-Multinomial Mixture by max-margin learning: an image's tags should outscore all other words by 1.
 
     Parameters
@@ -190,54 +191,24 @@ class EMMMargin(ClassAnnotator):
     name = "emm-margin"
     params_types = (Params,)
 
-    loss_trace_: np.ndarray
-    duality_gap_: float
-    n_cuts_: np.ndarray
+    loss_trace_: np.ndarray = field(init=False)
+    duality_gap_: float = field(init=False)
+    n_cuts_: np.ndarray = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        nu1: float = 1.0,
-        nu2_per_image: float = 100.0,
-        kappa: float = 0.0,
-        safeguard: bool = True,
-        score: str = "zbar",
-        chi1: float = 2.0,
-        chi2: float = 1.0,
-        learn_lam: bool = False,
-        eta: float = 0.5,
-        learn_eta: bool = True,
-        n_sweeps: int = 5,
-        n_sweeps_use: int = 50,
-        n_candidates: int = 0,
-        max_iter: int = 30,
-        tol: float = 1e-4,
-        precision: str = "float64",
-    ):
-        self.nu1 = nu1
-        self.nu2_per_image = nu2_per_image
-        self.kappa = kappa
-        self.safeguard = safeguard
-        self.score = score
-        self.chi1 = chi1
-        self.chi2 = chi2
-        self.learn_lam = learn_lam
-        self.eta = eta
-        self.learn_eta = learn_eta
-        self.n_sweeps = n_sweeps
-        self.n_sweeps_use = n_sweeps_use
-        self.n_candidates = n_candidates
-        self.max_iter = max_iter
-        self.tol = tol
-        self.precision = precision
-
-    @property
-    def theta(self) -> Proportions:  # type: ignore[override]
-        return THETA[self._form()]
+    _: KW_ONLY
+    nu1: float = 1.0
+    nu2_per_image: float = 100.0
+    kappa: float = 0.0
+    safeguard: bool = True
+    score: str = "zbar"
+    eta: float = 0.5
+    learn_eta: bool = True
+    max_iter: int = 30
+    tol: float = 1e-4
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_positive("nu1", "chi1", "chi2")
+        self._check_positive("nu1")
         self._check_not_negative("nu2_per_image", "kappa")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
@@ -308,14 +279,8 @@ class EMMMargin(ClassAnnotator):
             learn_prior=self.learn_lam,
         )
 
-    def _model(self) -> em.Model:
-        return make_model(self._settings(), self._form())
-
     def _form(self) -> str:
         return "jensen" if self.learn_lam else "equal"  # rates start equal
-
-    def _prior(self) -> ClassPrior:
-        return ClassPrior(chi1=self.chi1, chi2=self.chi2)
 
     def _start(self, corpus: Corpus, rng: np.random.Generator) -> Params:
         C = corpus.n_words

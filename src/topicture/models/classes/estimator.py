@@ -2,14 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches, Image, Sizes
-from topicture.errors import CorpusError, TopictureError
+from topicture.errors import CorpusError
 from topicture.models.classes.class_topics import infer, proportions, region_words, word_scores
 from topicture.models.classes.values import Proportions, Settings
 from topicture.models.em import loop as em
@@ -18,7 +19,6 @@ from topicture.models.em.estimator import EMAnnotator
 __all__ = ["SCORES", "ClassAnnotator"]
 
 SCORES = ("theta", "zbar", "map")
-_PRECISIONS = {"float64": np.float64, "float32": np.float32}
 # Posteriors of a chunk. Arrays of more than 32 MB are new pages from the system every time, which takes as long as what
 # is computed for them.
 _FIT_BYTES = 1 << 24
@@ -26,22 +26,26 @@ _USE_BYTES = 1 << 28
 _ONE_SHAPE = 4096  # images
 
 
+@dataclass(eq=False, repr=False)
 class ClassAnnotator(EMAnnotator):
     """An annotator with one topic a word; a subclass has `theta`, `_settings` and what EMAnnotator asks for."""
 
     needs = ("region_words",)
     labels_regions = True
     # Not parameters here: topics are the words, and the start follows from the labels, so there is one and no seed.
-    n_topics = 1
-    n_init = 1
-    seed = 0
+    n_topics: int = field(default=1, init=False)
+    n_init: int = field(default=1, init=False)
+    seed: int = field(default=0, init=False)
 
-    theta: Proportions
-    score: str
-    eta: float
-    n_sweeps: int
-    n_sweeps_use: int
-    n_candidates: int
+    _: KW_ONLY
+    score: str = "theta"
+    eta: float = 20.0
+    learn_eta: bool = False
+    n_sweeps: int = 5
+    n_sweeps_use: int = 50
+    n_candidates: int = 0
+
+    theta: ClassVar[Proportions]
 
     @abstractmethod
     def _settings(self) -> Settings: ...
@@ -54,11 +58,8 @@ class ClassAnnotator(EMAnnotator):
         By the estimate that `score` names, without the words' weights. Captions of the corpus are not looked at.
         """
         self._check_usable(corpus)
-        values = np.zeros((len(corpus), corpus.n_words))
-        for rows, found in self._map_images(
-            self._image_fn(_proportions, self.score), corpus.without_captions()
-        ):
-            values[rows] = found
+        fn = self._image_fn(_proportions, self.score)
+        values = self._values(fn, corpus.without_captions(), corpus.n_words)
         return values / np.maximum(values.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
     def label_regions(self, corpus: Corpus, *, use_captions: bool = False) -> list[np.ndarray]:
@@ -112,9 +113,9 @@ class ClassAnnotator(EMAnnotator):
 
     def _chunks(self, corpus: Corpus, views: tuple[str, ...] | None, n_told: int, at_most: int) -> Batches:
         """Chunks whose `n_told` numbers of every region take about `at_most` bytes."""
-        dtype = _PRECISIONS[self.precision]
+        dtype = np.dtype(self.precision)
         widest = max(1, int(corpus.n_regions.max(initial=0)))
-        fitting = at_most // (widest * n_told * np.dtype(dtype).itemsize)
+        fitting = at_most // (widest * n_told * dtype.itemsize)
         return Batches(
             corpus,
             views or self._model().views,
@@ -135,27 +136,9 @@ class ClassAnnotator(EMAnnotator):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("score", SCORES)
-        self._check_positive("eta", "n_sweeps", "n_sweeps_use")
-        self._check_not_negative("n_candidates")
-
-    def _check_choice(self, parameter: str, choices: tuple[str, ...]) -> None:
-        value = getattr(self, parameter)
-        if value not in choices:
-            raise TopictureError(
-                f"{self.name}: {parameter} must be one of {', '.join(choices)}, not {value!r}"
-            )
-
-    def _check_positive(self, *parameters: str) -> None:
-        for parameter in parameters:
-            value = getattr(self, parameter)
-            if not value > 0:
-                raise TopictureError(f"{self.name}: {parameter} must be positive, not {value!r}")
-
-    def _check_not_negative(self, *parameters: str) -> None:
-        for parameter in parameters:
-            value = getattr(self, parameter)
-            if not value >= 0:
-                raise TopictureError(f"{self.name}: {parameter} must not be negative, not {value!r}")
+        self._check_positive("eta")
+        self._check_whole("n_sweeps", "n_sweeps_use")
+        self._check_whole("n_candidates", least=0)
 
 
 # --- Functions of one image ------------------------------------------------------------------------------------------

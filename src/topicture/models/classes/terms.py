@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from topicture.models.classes.gamma import label_chord
 from topicture.models.classes.values import Posterior, take
 from topicture.models.em import loop as em
-from topicture.models.em.expfam import label_chord
 
 __all__ = [
     "Terms",

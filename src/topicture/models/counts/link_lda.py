@@ -14,6 +14,7 @@ move, not when its bound does.
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -24,7 +25,6 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image, Sizes
-from topicture.errors import TopictureError
 from topicture.models.em import loop as em
 from topicture.models.em.expfam import (
     dirichlet_expected_log,
@@ -250,26 +250,26 @@ def word_means(params: Params) -> np.ndarray:
     return rPhi / rPhi.sum(axis=1, keepdims=True)
 
 
-def proportions(tables: Tables, image: Image) -> Any:
+def proportions(tables: tuple[Tables, Any], image: Image) -> Any:
     """E[theta] = gamma / sum gamma, (K,)."""
-    gamma = infer(COLD, tables, image).gamma
+    gamma = infer(COLD, tables[0], image).gamma
     return gamma / jnp.sum(gamma)
 
 
 def annotate(tables: tuple[Tables, Any], image: Image) -> Any:
     """p(w | image) = sum_k E[theta_k] E[Phi_kw], (V,)."""
-    tables_, means = tables
-    return proportions(tables_, image) @ means
+    return proportions(tables, image) @ tables[1]
 
 
-def bound(tables: Tables, image: Image) -> Any:
+def bound(tables: tuple[Tables, Any], image: Image) -> Any:
     """A lower bound of log p(visual words, caption) under the topics' posteriors."""
-    return elbo(tables, image, infer(COLD, tables, image))
+    return elbo(tables[0], image, infer(COLD, tables[0], image))
 
 
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class LinkLDA(StochasticAnnotator):
     """Link-LDA: latent Dirichlet allocation over visual words and caption words; untagged images take part in the fit.
 
@@ -292,46 +292,14 @@ class LinkLDA(StochasticAnnotator):
     needs = ("visual_words",)
     params_types = (Params,)
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        alpha: float = 0.05,
-        eta_visual: float = 0.05,
-        eta_words: float = 0.3,
-        learn_alpha: bool = True,
-        learn_eta: bool = False,
-        learning: str = "stochastic",
-        n_epochs: int = 4,
-        batch_size: int = 512,
-        tau0: float = 16.0,
-        kappa: float = 0.7,
-        start: str = "random",
-        n_sweeps: int = 8,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        n_init: int = 3,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        self.n_topics = n_topics
-        self.alpha = alpha
-        self.eta_visual = eta_visual
-        self.eta_words = eta_words
-        self.learn_alpha = learn_alpha
-        self.learn_eta = learn_eta
-        self.learning = learning
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.tau0 = tau0
-        self.kappa = kappa
-        self.start = start
-        self.n_sweeps = n_sweeps
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.seed = seed
-        self.precision = precision
+    _: KW_ONLY
+    alpha: float = 0.05
+    eta_visual: float = 0.05
+    eta_words: float = 0.3
+    learn_alpha: bool = True
+    learn_eta: bool = False
+    start: str = "random"
+    n_sweeps: int = 8
 
     def transform(self, corpus: Corpus, *, use_captions: bool = False) -> np.ndarray:
         """E[theta] of every image, (D, K), from its visual words alone or, if wanted, with its caption.
@@ -340,32 +308,19 @@ class LinkLDA(StochasticAnnotator):
         """
         self._check_usable(corpus)
         seen = corpus if use_captions else corpus.without_captions()
-        return self._rows(proportions, seen, (self.n_topics,))
+        return self._values(proportions, seen, self.n_topics)
 
     def log_likelihood(self, corpus: Corpus) -> np.ndarray:
         """A lower bound of log p(visual words, caption) of every image, (D,)."""
         self._check_usable(corpus)
-        return self._rows(bound, corpus, ())
-
-    def _rows(self, fn: Callable[[Any, Image], Any], corpus: Corpus, shape: tuple[int, ...]) -> np.ndarray:
-        out = np.zeros((len(corpus), *shape))
-        for rows, values in em.map_images(fn, em.tables(self._model(), self.params_), self._batches(corpus)):
-            out[rows] = values
-        return out
+        return self._values(bound, corpus)
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.start not in ("random", "kmeans"):
-            raise TopictureError(f"{self.name}: start must be random or kmeans, not {self.start!r}")
-        if not (isinstance(self.n_sweeps, int | np.integer) and self.n_sweeps >= 1):
-            raise TopictureError(
-                f"{self.name}: n_sweeps must be a positive whole number, not {self.n_sweeps!r}"
-            )
+        self._check_choice("start", ("random", "kmeans"))
+        self._check_whole("n_sweeps")
         for name in ("alpha", "eta_visual", "eta_words"):
-            if not getattr(self, name) >= 1e-3:
-                raise TopictureError(
-                    f"{self.name}: {name} must be at least 0.001, not {getattr(self, name)!r}"
-                )
+            self._require(name, getattr(self, name) >= 1e-3, "be at least 0.001")
 
     def _model(self) -> em.Model:
         return model(Settings(self.n_sweeps, learn_alpha=self.learn_alpha, learn_eta=self.learn_eta))

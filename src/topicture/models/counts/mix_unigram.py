@@ -11,6 +11,7 @@ the mixture weights carry a pseudo-count of their own.
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -19,7 +20,6 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image, Sizes
-from topicture.errors import TopictureError
 from topicture.models.em import loop as em
 from topicture.models.em.estimator import EMAnnotator
 from topicture.models.em.expfam import (
@@ -220,38 +220,20 @@ def annotate(tables: tuple[Tables, Any], image: Image) -> Any:
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class UnigramMixture(EMAnnotator):
     """What the mixtures of unigrams share, with a graph (lap_mix_unigram.py) or without: parameters, start, tables."""
 
     needs = ("visual_words",)
     params_types = (PointParams, DirichletParams)
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        smoothing: str = "vb",
-        eta_visual: float = 1.0,
-        eta_words: float = 0.3,
-        eps_weights: float = 1e-2,
-        start: str = "kmeans",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        n_init: int = 5,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        self.n_topics = n_topics
-        self.smoothing = smoothing
-        self.eta_visual = eta_visual
-        self.eta_words = eta_words
-        self.eps_weights = eps_weights
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.seed = seed
-        self.precision = precision
+    _: KW_ONLY
+    smoothing: str = "vb"
+    eta_visual: float = 1.0
+    eta_words: float = 0.3
+    eps_weights: float = 1e-2
+    start: str = "kmeans"
+    n_init: int = 5
 
     @abstractmethod
     def transform(self, corpus: Corpus) -> np.ndarray:
@@ -269,14 +251,12 @@ class UnigramMixture(EMAnnotator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.smoothing not in ("vb", "map"):
-            raise TopictureError(f"{self.name}: smoothing must be vb or map, not {self.smoothing!r}")
-        if self.start not in ("kmeans", "random"):
-            raise TopictureError(f"{self.name}: start must be kmeans or random, not {self.start!r}")
-        smallest = 0.0 if self.smoothing == "map" else 1e-12
-        for name in ("eta_visual", "eta_words", "eps_weights"):
-            if not getattr(self, name) >= (0.0 if name == "eps_weights" else smallest):
-                raise TopictureError(f"{self.name}: {name} must be positive, not {getattr(self, name)!r}")
+        self._check_choice("smoothing", ("vb", "map"))
+        self._check_choice("start", ("kmeans", "random"))
+        self._check_not_negative("eta_visual", "eta_words", "eps_weights")
+        if self.smoothing == "vb":
+            for name in ("eta_visual", "eta_words"):
+                self._require(name, getattr(self, name) >= 1e-12, "be positive")
 
     def _model(self) -> em.Model:
         return EXACT

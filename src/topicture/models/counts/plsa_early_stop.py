@@ -15,7 +15,7 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
-from topicture.models.counts.plsa import FoldedTopics, Settings, model
+from topicture.models.counts.plsa import Settings, model
 from topicture.models.em import loop as em
 from topicture.models.em.expfam import xlogy
 from topicture.models.folds import folds_of
@@ -46,7 +46,7 @@ def caption_path(n_steps: int, power: float) -> Callable[[Any, Image], Any]:
     return path
 
 
-def steps_on_held_out(annotator: FoldedTopics, corpus: Corpus) -> int:
+def steps_on_held_out(annotator: Any, corpus: Corpus) -> int:
     """The number of fold-in steps for which held-out captions of a tagged corpus are most likely."""
     held = folds_of(corpus, _HELD_OUT, seed=annotator.seed) == 0
     if held.all():

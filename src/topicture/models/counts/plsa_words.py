@@ -17,7 +17,8 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
 from topicture.models.counts import plsa
-from topicture.models.counts.plsa import FoldedTopics, Params, Prior, Settings
+from topicture.models.counts.folded_topics import FoldedTopics
+from topicture.models.counts.plsa import Params, Prior, Settings
 from topicture.models.em import loop as em
 
 __all__ = ["PLSAWords", "fit_visual"]

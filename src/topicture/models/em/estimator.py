@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -9,20 +10,20 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches, Image, Sizes
-from topicture.errors import TopictureError
 from topicture.models.base import Annotator
 from topicture.models.em import loop as em
 
 __all__ = ["EMAnnotator"]
 
-_PRECISIONS = {"float64": np.float64, "float32": np.float32}
+PRECISIONS = ("float64", "float32")
 
 
+@dataclass(eq=False, repr=False)
 class EMAnnotator(Annotator):
     """An annotator whose parameters come from `em.fit_restarts`.
 
-    A subclass has the parameters n_topics, max_iter, tol, n_init, seed and precision, and implements `_model`,
-    `_prior`, `_start`, `_tables_for_use` and the functions of one image that `_annotate_image` names.
+    A subclass implements `_model`, `_prior`, `_start`, `_tables_for_use` and the functions of one image that
+    `_annotate_image` names.
 
     Attributes
     ----------
@@ -33,14 +34,16 @@ class EMAnnotator(Annotator):
     # Value types that params_ may have, by their class names; a model file says which one it holds.
     params_types: ClassVar[tuple[type, ...]]
 
-    n_topics: int
-    max_iter: int
-    tol: float
-    n_init: int
-    seed: int
-    precision: str
-    params_: Any
-    restarts_: np.ndarray
+    n_topics: int = 50
+    _: KW_ONLY
+    max_iter: int = 200
+    tol: float = 1e-5
+    n_init: int = 3
+    seed: int = 0
+    precision: str = "float64"
+
+    params_: Any = field(init=False)
+    restarts_: np.ndarray = field(init=False)
 
     @abstractmethod
     def _model(self) -> em.Model: ...
@@ -61,14 +64,9 @@ class EMAnnotator(Annotator):
         raise NotImplementedError
 
     def _check_params(self) -> None:
-        for name in ("n_topics", "max_iter", "n_init"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | np.integer) and value >= (0 if name == "max_iter" else 1)):
-                raise TopictureError(f"{self.name}: {name} must be a positive whole number, not {value!r}")
-        if self.precision not in _PRECISIONS:
-            raise TopictureError(
-                f"{self.name}: precision must be one of {', '.join(_PRECISIONS)}, not {self.precision!r}"
-            )
+        self._check_whole("n_topics", "n_init")
+        self._check_whole("max_iter", least=0)
+        self._check_choice("precision", PRECISIONS)
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
@@ -92,18 +90,23 @@ class EMAnnotator(Annotator):
         return max(1, sizes.regions)
 
     def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
-        dtype = _PRECISIONS[self.precision]
+        dtype = np.dtype(self.precision)
         blocks = em.block_images(self.n_topics, dtype, self._width)
         return Batches(
             corpus, views or self._model().views, dtype=dtype, block_images=blocks, multiple=em.n_devices()
         )
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
-        p_w = np.zeros((len(corpus), corpus.n_words))
-        for rows, values in self._map_images(self._annotate_image(), corpus.without_captions()):
-            p_w[rows] = values
+        p_w = self._values(self._annotate_image(), corpus.without_captions(), corpus.n_words)
         # float32 inference sums to one only to 1e-6.
         return p_w / p_w.sum(axis=1, keepdims=True)
+
+    def _values(self, fn: Callable[[Any, Image], Any], corpus: Corpus, *shape: int) -> np.ndarray:
+        """`fn(tables, image)` of every image, (D, *shape)."""
+        found = np.zeros((len(corpus), *shape))
+        for rows, values in self._map_images(fn, corpus):
+            found[rows] = values
+        return found
 
     def _map_images(self, fn: Callable[[Any, Image], Any], corpus: Corpus):
         return em.map_images(fn, self._tables_for_use(), self._batches(corpus))

@@ -1,8 +1,8 @@
 r"""Exponential families: what the EM models share. Section numbers are those of the models' specification.
 
 psi(x) is digamma, lnG log-gamma, lnB(a) = sum_k lnG(a_k) - lnG(sum_k a_k), Elog(g)_k = psi(g_k) - psi(sum_j g_j).
-Letter -> meaning, shape:  a -> log weights or responsibilities N K | r -> region features N F (Gamma: scales C)
-  mu, s2 -> means and variances K F | g -> Dirichlet or Gamma shapes | rho -> Dirichlet rows K V | S -> sum of Elog
+Letter -> meaning, shape:  a -> log weights or responsibilities N K | r -> region features N F
+  mu, s2 -> means and variances K F | g -> Dirichlet shapes | rho -> Dirichlet rows K V | S -> sum of Elog
 Functions are pure, work on the last axis unless they say otherwise, keep the dtype (float32 or float64) and are
 compiled by their callers. Solvers run to the accuracy of the dtype, so a result does not depend on its start.
 """
@@ -26,22 +26,17 @@ __all__ = [
     "fit_dirichlet",
     "fit_dirichlet_multinomial",
     "fit_symmetric_dirichlet",
-    "gamma_expected_log",
-    "gamma_exponential_kl",
     "gaussian_log_density",
     "gaussian_m_step",
     "gaussian_stats",
-    "jensen_scale",
-    "label_chord",
     "log_beta_fn",
     "log_gamma",
-    "log_softmax",
     "logsumexp",
     "multinomial_m_step",
     "softmax",
     "times_log",
+    "tolerance",
     "trigamma",
-    "variance_floor",
     "xlogx",
     "xlogy",
 ]
@@ -84,13 +79,8 @@ def log_gamma(x: Array) -> Array:
     product = t * (720 + t * (252 + t * (28 + t)))
     y = jnp.where(small, x + _SHIFT, x)
     tail = _series([b / (2 * k - 1) for k, b in enumerate(_BERNOULLI, start=1)], 1 / (y * y)) / y
-    return (
-        (y - 0.5) * jnp.log(y)
-        - y
-        + 0.5 * math.log(2 * math.pi)
-        + tail
-        - jnp.where(small, jnp.log(product), 0)
-    )
+    stirling = (y - 0.5) * jnp.log(y) - y + 0.5 * math.log(2 * math.pi) + tail
+    return stirling - jnp.where(small, jnp.log(product), 0)
 
 
 def trigamma(x: Array) -> Array:
@@ -127,14 +117,6 @@ def softmax(a: Array, axis: int = -1) -> Array:
     return jnp.where(none, 1 / max(a.shape[axis], 1), e / jnp.where(none, 1, total))
 
 
-def log_softmax(a: Array, axis: int = -1) -> Array:
-    """a - LSE a along `axis`; -ln(size) when every argument is -inf (2.8)."""
-    shifted = a - _finite_max(a, axis)
-    total = jnp.sum(jnp.exp(shifted), axis, keepdims=True)
-    none = total == 0
-    return jnp.where(none, -math.log(max(a.shape[axis], 1)), shifted - jnp.log(jnp.where(none, 1, total)))
-
-
 # --- Dirichlet ----------------------------------------------------------------------------------------------
 
 
@@ -166,7 +148,7 @@ def fit_dirichlet(alpha: Array, n: ArrayLike, S: Array) -> Array:
     """
     if alpha.shape[-1] == 1:
         return alpha
-    n, tol = jnp.asarray(n, alpha.dtype), _tolerance(alpha.dtype)
+    n, tol = jnp.asarray(n, alpha.dtype), tolerance(alpha.dtype)
     # Beyond these trigamma overflows, or alpha is as good as infinite (all images have the same proportions).
     lowest, highest = math.sqrt(float(jnp.finfo(alpha.dtype).tiny)), _ETA_MAX
 
@@ -303,62 +285,6 @@ def gaussian_m_step(stats: GaussianStats, mu: Array, s2: Array, floor: Array) ->
     return jnp.where(empty, mu, mu + d), jnp.where(empty, s2, variance)
 
 
-def variance_floor(global_variance: Array) -> Array:
-    """The least variance of every feature, (F,): max(1e-6, 1e-3 global variance) (2.3)."""
-    return jnp.maximum(1e-6, 1e-3 * global_variance)
-
-
-# --- Gamma and labels ---------------------------------------------------------------------------------------
-
-
-def gamma_expected_log(g: Array, r: Array) -> Array:
-    """E ln theta = psi(g) + ln r under Gamma(shape g, scale r), elementwise (3.17)."""
-    return digamma(g) + jnp.log(r)
-
-
-def gamma_exponential_kl(g: Array, r: Array, lam: Array) -> Array:
-    """KL of q = Gamma(shape g, scale r) from the prior Exp(rate lam), elementwise (3.17).
-
-    The theta part of the bound is minus the sum of these, plus sum_c s_c E ln theta_c, less M ln sum_c g_c r_c
-    (the last for norm "jensen").
-    """
-    entropy = jnp.log(r) + g + log_gamma(g) - (g - 1) * digamma(g)
-    return lam * g * r - jnp.log(lam) - entropy
-
-
-def jensen_scale(g: Array, lam: Array, M: ArrayLike) -> tuple[Array, Array]:
-    """Scales r (C,) and zeta = E sum theta of norm "jensen", from shapes g and rates lam (C,) (3.17).
-
-    sum_c g_c / (lam_c zeta + M) = 1 and r_c = zeta / (lam_c zeta + M). With f(zeta) the left side of the first, Newton
-    from 0 solves 1/f = 1. Harmonic means are concave, so it rises to the root as Newton on f would, but in fewer
-    steps: one when the rates are equal. No instances (M = 0): zeta = sum_c g_c / lam_c.
-    """
-    M, tol = jnp.asarray(M, g.dtype), _tolerance(g.dtype)
-
-    def unfinished(state):
-        zeta, step, i = state
-        return (step > tol * zeta) & (i < 50)
-
-    def rise(state):
-        zeta, _, i = state
-        rate = lam * zeta + M
-        f, slope = jnp.sum(g / rate), jnp.sum(g * lam / (rate * rate))
-        step = f * (f - 1) / slope
-        return zeta + step, step, i + 1
-
-    start = jnp.where(M > 0, 0, jnp.sum(g / lam))
-    zeta = jax.lax.while_loop(unfinished, rise, (start, jnp.full_like(start, jnp.inf), 0))[0]
-    return zeta / (lam * zeta + M), zeta
-
-
-def label_chord(y: Array, w: Array) -> Array:
-    """Slope of the chord bound of a Bernoulli label in zbar: y w - ln((1 + e^w)/2), elementwise (3.16).
-
-    ln p(y | zbar) >= label_chord(y, w) zbar - ln 2 on 0 <= zbar <= 1, with equality at both ends.
-    """
-    return y * w - jnp.logaddexp(w, jnp.zeros_like(w)) + math.log(2)
-
-
 # --- Pieces -------------------------------------------------------------------------------------------------
 
 
@@ -387,7 +313,7 @@ def _finite_max(a, axis: int):
     return jax.lax.stop_gradient(jnp.where(top == -jnp.inf, 0, top))
 
 
-def _tolerance(dtype) -> float:
+def tolerance(dtype) -> float:
     """Where a solver stops, relative: 1e-13 (2.4), or what float32 can reach."""
     return max(1e-13, 64 * float(jnp.finfo(dtype).eps))
 
@@ -397,7 +323,7 @@ def _maximise_in_log(slope: Callable[[Array], Array], eta: Array) -> Array:
 
     Newton on ln eta; a step that leaves the bracket is replaced by halving it.
     """
-    tol, ends = _tolerance(eta.dtype), jnp.asarray([_ETA_MIN, _ETA_MAX], eta.dtype)
+    tol, ends = tolerance(eta.dtype), jnp.asarray([_ETA_MIN, _ETA_MAX], eta.dtype)
 
     def unfinished(state):
         _, low, high, step, i = state

@@ -32,8 +32,8 @@ import numpy as np
 from topicture.corpus.batches import Batches, Chunk, Image
 from topicture.errors import FitWarning
 from topicture.models.em import passes
-from topicture.models.em.passes import Model, block_images, map_images, n_devices, unstack
-from topicture.models.em.sums import Outer, Product, Scatter, is_stand_in, sum_outer
+from topicture.models.em.mapping import block_images, map_images, n_devices, unstack
+from topicture.models.em.passes import Model, Outer, Product, Scatter, is_stand_in, sum_outer
 from topicture.models.interrupts import may_be_kept
 
 __all__ = [

@@ -8,6 +8,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Batches
-from topicture.errors import FitWarning, TopictureError
+from topicture.errors import FitWarning
 from topicture.models.em import loop as em
 from topicture.models.em.estimator import EMAnnotator
 from topicture.models.interrupts import may_be_kept
@@ -28,18 +29,20 @@ class _Start(NamedTuple):
     rng: np.random.Generator  # orders the minibatches
 
 
+@dataclass(eq=False, repr=False)
 class StochasticAnnotator(EMAnnotator):
-    """An EM annotator with the further parameters learning, n_epochs, batch_size, tau0 and kappa.
+    """An EM annotator whose passes over all images may follow on stochastic steps.
 
     A callback is told of every epoch and then of every pass, as iterations of one count; the objective of an epoch is
     NaN, since stochastic steps do not compute it. A subclass implements `_first_model`.
     """
 
-    learning: str
-    n_epochs: int
-    batch_size: int
-    tau0: float
-    kappa: float
+    _: KW_ONLY
+    learning: str = "stochastic"
+    n_epochs: int = 4
+    batch_size: int = 512
+    tau0: float = 16.0
+    kappa: float = 0.7
 
     @abstractmethod
     def _first_model(self) -> em.Model:
@@ -47,18 +50,10 @@ class StochasticAnnotator(EMAnnotator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.learning not in ("stochastic", "batch"):
-            raise TopictureError(f"{self.name}: learning must be stochastic or batch, not {self.learning!r}")
-        for name in ("n_epochs", "batch_size"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | np.integer) and value >= 1):
-                raise TopictureError(f"{self.name}: {name} must be a positive whole number, not {value!r}")
-        if not self.tau0 >= 1:
-            raise TopictureError(f"{self.name}: tau0 must be at least 1, not {self.tau0!r}")
-        if not 0.5 < self.kappa <= 1:
-            raise TopictureError(
-                f"{self.name}: kappa must be more than 0.5 and at most 1, not {self.kappa!r}"
-            )
+        self._check_choice("learning", ("stochastic", "batch"))
+        self._check_whole("n_epochs", "batch_size")
+        self._require("tau0", self.tau0 >= 1, "be at least 1")
+        self._require("kappa", 0.5 < self.kappa <= 1, "be more than 0.5 and at most 1")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         def start(seed: np.random.SeedSequence) -> _Start:

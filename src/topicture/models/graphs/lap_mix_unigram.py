@@ -13,7 +13,7 @@ temperature that ends between 1.5 and 2 gains 0.01, and the graph 0.014 of what 
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -37,6 +37,7 @@ __all__ = ["GraphMixture", "LapMixUnigram"]
 _HELD = lap.held(MODEL, mix_unigram.statistics)
 
 
+@dataclass(eq=False, repr=False)
 class GraphMixture(UnigramMixture):
     """What the graph-regularised mixtures share: the graph, the stages of a fit, known and new images, files.
 
@@ -47,15 +48,18 @@ class GraphMixture(UnigramMixture):
     posteriors_ : (D, K) regularised posteriors p of the training images
     """
 
-    graph: Any
-    lam: float
-    temperature: float
-    continuation: int
-    annealing: float
+    _: KW_ONLY
+    lam: float = 1.0
+    graph: Any = None
+    gamma: float = 0.1
+    temperature: float = 1.0
+    continuation: int = 0
+    annealing: float = 1.0
+    n_init: int = 3
 
-    graph_: Graph
-    image_ids_: np.ndarray
-    posteriors_: np.ndarray
+    graph_: Graph = field(init=False)
+    image_ids_: np.ndarray = field(init=False)
+    posteriors_: np.ndarray = field(init=False)
 
     @abstractmethod
     def _update(self) -> lap.Update:
@@ -204,15 +208,11 @@ class GraphMixture(UnigramMixture):
     def _check_params(self) -> None:
         super()._check_params()
         self._rules()
-        if not self.lam >= 0:
-            raise TopictureError(f"{self.name}: lam must not be negative, not {self.lam!r}")
+        self._check_not_negative("lam")
+        self._require("gamma", 0 <= self.gamma <= 1, "lie in [0, 1]")
         for name in ("temperature", "annealing"):
-            if not 1 <= getattr(self, name) < np.inf:
-                raise TopictureError(f"{self.name}: {name} must be at least 1, not {getattr(self, name)!r}")
-        if not (isinstance(self.continuation, int | np.integer) and self.continuation >= 0):
-            raise TopictureError(
-                f"{self.name}: continuation must be a whole number from 0, not {self.continuation!r}"
-            )
+            self._require(name, 1 <= getattr(self, name) < np.inf, "be at least 1")
+        self._check_whole("continuation", least=0)
 
     # --- Files -------------------------------------------------------------------------------------------
 
@@ -246,6 +246,7 @@ class _NameOfAlgorithm:
         return ALGORITHMS[0] if instance is None else instance.algorithm
 
 
+@dataclass(eq=False, repr=False)
 class LapMixUnigram(GraphMixture):
     """Mixture of unigrams whose posteriors vary little between neighbours in a graph of the images.
 
@@ -268,56 +269,15 @@ class LapMixUnigram(GraphMixture):
 
     name = _NameOfAlgorithm()  # type: ignore[assignment]
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        algorithm: str = "lap-var1",
-        lam: float = 0.3,
-        graph: Any = None,
-        schedule: str = "jacobi",
-        sweeps: int = 1,
-        gamma: float = 0.1,
-        max_smoothing: int = 20,
-        after_fall: str = "stop",
-        temperature: float = 1.5,
-        continuation: int = 0,
-        annealing: float = 4.0,
-        smoothing: str = "vb",
-        eta_visual: float = 1.0,
-        eta_words: float = 0.3,
-        eps_weights: float = 1e-2,
-        start: str = "kmeans",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        n_init: int = 3,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        super().__init__(
-            n_topics,
-            smoothing=smoothing,
-            eta_visual=eta_visual,
-            eta_words=eta_words,
-            eps_weights=eps_weights,
-            start=start,
-            max_iter=max_iter,
-            tol=tol,
-            n_init=n_init,
-            seed=seed,
-            precision=precision,
-        )
-        self.algorithm = algorithm
-        self.lam = lam
-        self.graph = graph
-        self.schedule = schedule
-        self.sweeps = sweeps
-        self.gamma = gamma
-        self.max_smoothing = max_smoothing
-        self.after_fall = after_fall
-        self.temperature = temperature
-        self.continuation = continuation
-        self.annealing = annealing
+    _: KW_ONLY
+    algorithm: str = "lap-var1"
+    lam: float = 0.3
+    schedule: str = "jacobi"
+    sweeps: int = 1
+    max_smoothing: int = 20
+    after_fall: str = "stop"
+    temperature: float = 1.5
+    annealing: float = 4.0
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -354,22 +314,11 @@ class LapMixUnigram(GraphMixture):
         return more._replace(trace=trace, n_iter=len(trace) - 1)
 
     def _check_params(self) -> None:
-        choices = {
-            "algorithm": ALGORITHMS,
-            "schedule": ("gs", "jacobi", "mm"),
-            "after_fall": ("stop", "sweeps"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise TopictureError(
-                    f"{self.name}: {name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}"
-                )
-        for name in ("sweeps", "max_smoothing"):
-            if not (isinstance(getattr(self, name), int | np.integer) and getattr(self, name) >= 1):
-                raise TopictureError(f"{self.name}: {name} must be a positive whole number")
-        if not 0 <= self.gamma <= 1:
-            raise TopictureError(f"{self.name}: gamma must lie in [0, 1], not {self.gamma!r}")
         super()._check_params()
+        self._check_choice("algorithm", ALGORITHMS)
+        self._check_choice("schedule", ("gs", "jacobi", "mm"))
+        self._check_choice("after_fall", ("stop", "sweeps"))
+        self._check_whole("sweeps", "max_smoothing")
 
 
 def _in_canonical_order(graph: Any, corpus: Corpus) -> Graph:

@@ -85,6 +85,14 @@ def sweep(seen: Seen, q: Posterior) -> Posterior:
     return Posterior(gamma, x * scale[:, None], lam)
 
 
+def sweep_as_written(seen: Seen, q: Posterior) -> Posterior:
+    """`sweep` in the order of the paper; a test holds the two together."""
+    e = dirichlet_expected_log(q.gamma)
+    phi = softmax(seen.G + e[None, :] + (seen.c[:, None] * q.lam).T @ seen.l) * seen.mask[:, None]
+    lam = softmax(_only_regions(seen.l @ phi.T, seen.mask))
+    return Posterior(seen.alpha + jnp.sum(phi, 0), phi, lam)
+
+
 def bound(seen: Seen, q: Posterior) -> Any:
     """ELBO_d (3.3), with - M ln N; 0 for an image without regions."""
     e = dirichlet_expected_log(q.gamma)

@@ -1,14 +1,16 @@
-"""The estimator of GM-LDA and Corr-LDA. It holds no mathematics."""
+"""The estimators of GM-Mixture, GM-LDA and Corr-LDA: what they share. It holds no mathematics."""
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Sizes
-from topicture.errors import TopictureError
+from topicture.errors import CorpusError
 from topicture.models.em import loop as em
+from topicture.models.em.estimator import EMAnnotator
 from topicture.models.regions.gaussian_lda import (
     Answers,
     DirichletParams,
@@ -16,55 +18,64 @@ from topicture.models.regions.gaussian_lda import (
     Prior,
     Story,
     Tables,
-    init_params,
     make_infer,
     make_model,
+    word_means,
 )
-from topicture.models.regions.gaussian_topics import GaussianTopics, word_means
+from topicture.models.regions.start import init_params, variance_floor
 
-__all__ = ["GaussianLDA"]
+__all__ = ["GaussianLDA", "GaussianTopics"]
+
+SMOOTHINGS = ("ml", "eb")
+ETA_UPDATES = ("alternate", "direct", "fixed")
+STARTS = ("kmeans", "random")
 
 
+@dataclass(eq=False, repr=False)
+class GaussianTopics(EMAnnotator):
+    """Settings and checks that the three models share."""
+
+    needs = ("regions",)
+
+    _: KW_ONLY
+    smoothing: str = "eb"
+    eta: float = 0.1
+    eta_update: str = "alternate"
+    eps_words: float = 1e-10
+    start: str = "kmeans"
+
+    _floor: np.ndarray = field(init=False)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        self._check_choice("smoothing", SMOOTHINGS)
+        self._check_choice("eta_update", ETA_UPDATES)
+        self._check_choice("start", STARTS)
+        self._check_positive("eta")
+
+    def _fit(self, corpus: Corpus, callback: Any) -> None:
+        n_regions = corpus.n_regions
+        if not n_regions.sum():
+            raise CorpusError(f"{self.name}: none of the {len(corpus)} images has a region")
+        if not (corpus.tagged & (n_regions > 0)).any():
+            raise CorpusError(f"{self.name}: no image with regions is tagged, so no word can be learned")
+        assert corpus.regions is not None
+        self._floor = variance_floor(corpus.regions.var(axis=0))
+        super()._fit(corpus, callback)
+
+
+@dataclass(eq=False, repr=False)
 class GaussianLDA(GaussianTopics):
     """The estimator of both models; see their own classes."""
 
     labels_regions = True
     params_types = (PointParams, DirichletParams)
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        alpha: float = 1.0,
-        learn_alpha: bool = True,
-        smoothing: str = "eb",
-        eta: float = 0.1,
-        eta_update: str = "alternate",
-        eps_words: float = 1e-10,
-        start: str = "kmeans",
-        max_sweeps: int = 50,
-        sweep_tol: float = 1e-6,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        n_init: int = 3,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        self.n_topics = n_topics
-        self.alpha = alpha
-        self.learn_alpha = learn_alpha
-        self.smoothing = smoothing
-        self.eta = eta
-        self.eta_update = eta_update
-        self.eps_words = eps_words
-        self.start = start
-        self.max_sweeps = max_sweeps
-        self.sweep_tol = sweep_tol
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.seed = seed
-        self.precision = precision
+    _: KW_ONLY
+    alpha: float = 1.0
+    learn_alpha: bool = True
+    max_sweeps: int = 50
+    sweep_tol: float = 1e-6
 
     @property
     @abstractmethod
@@ -117,13 +128,9 @@ class GaussianLDA(GaussianTopics):
 
     def _check_params(self) -> None:
         super()._check_params()
-        for name in ("alpha", "eps_words"):
-            self._check_positive(name)
-        self._check_positive("sweep_tol", zero=True)
-        if not (isinstance(self.max_sweeps, int | np.integer) and self.max_sweeps >= 1):
-            raise TopictureError(
-                f"{self.name}: max_sweeps must be a positive whole number, not {self.max_sweeps!r}"
-            )
+        self._check_positive("alpha", "eps_words")
+        self._check_not_negative("sweep_tol")
+        self._check_whole("max_sweeps")
 
     def _model(self) -> em.Model:
         return make_model(

@@ -4,6 +4,10 @@ theta ~ Dir(alpha); z_n ~ Cat(theta); r_n ~ N(mu[z_n], s2[z_n]): the same story 
 M-step and start. The models differ in how words come from topics, which their files say in a `Story`: posterior,
 sweep, bound. This file runs sweeps to convergence and makes from a Story the functions that em.py maps over images.
 
+A topic's words are a point estimate beta_k ("ml"), or a Dirichlet posterior Dir(rho_k) under the exchangeable prior
+Dir(eta) whose eta is learned by empirical Bayes ("eb"). Parameters are tuples that end in (beta,) or (rho, eta);
+functions of words and Gaussians take them whole and look at those fields only, so that GM-Mixture shares them.
+
 Symbol -> code, shape:  alpha -> alpha K | mu, s2 -> mu, s2 K F | beta -> beta K V, or rho K V and eta ()
   e -> e K, E[ln theta] | G -> G N K, ln N(r_n; k) | l -> l M K, (E of) ln beta of the image's words | c -> c M
 """
@@ -15,27 +19,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse
 
-from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
 from topicture.models.em import loop as em
 from topicture.models.em.expfam import (
     GaussianStats,
     dirichlet_expected_log,
+    dirichlet_kl,
     fit_dirichlet,
+    fit_dirichlet_multinomial,
+    fit_symmetric_dirichlet,
     gaussian_log_density,
-)
-from topicture.models.regions.gaussian_topics import (
-    centre_of,
-    expected_log_words,
-    start_gaussians,
-    start_labels,
-    start_word_params,
-    start_words,
-    update_gaussians,
-    update_words,
-    words_log_prior,
+    gaussian_m_step,
+    multinomial_m_step,
+    xlogy,
 )
 
 __all__ = [
@@ -47,10 +44,15 @@ __all__ = [
     "Stats",
     "Story",
     "Tables",
-    "init_params",
+    "centre_of",
+    "expected_log_words",
     "make_infer",
     "make_model",
     "observe",
+    "update_gaussians",
+    "update_words",
+    "word_means",
+    "words_log_prior",
 ]
 
 # Inference for a new image (2.6).
@@ -124,31 +126,6 @@ class Kept(NamedTuple):
 
     q: tuple[Any, ...]
     bound: Any
-
-
-# --- Start -----------------------------------------------------------------------------------------------------
-
-
-def init_params(
-    corpus: Corpus,
-    n_topics: int,
-    prior: Prior,
-    rng: np.random.Generator,
-    *,
-    alpha: float = 1.0,
-    smoothing: str = "eb",
-    eta: float = 0.1,
-    start: str = "kmeans",
-) -> PointParams | DirichletParams:
-    """Clusters of regions: their Gaussians, and the captions of the images weighted by their share of regions (3.2)."""
-    assert corpus.regions is not None
-    labels = start_labels(corpus.regions, n_topics, start, rng)
-    mu, s2 = start_gaussians(corpus.regions, labels, n_topics, np.asarray(prior.floor))
-    image = np.repeat(np.arange(len(corpus)), corpus.n_regions)
-    share = sparse.csr_array((1 / corpus.n_regions[image], (image, labels)), shape=(len(corpus), n_topics))
-    words = start_word_params(start_words(corpus, share), smoothing, eta, prior.eps)
-    kind: Any = DirichletParams if smoothing == "eb" else PointParams
-    return kind(np.full(n_topics, float(alpha)), mu, s2, *words)
 
 
 # --- Learn -----------------------------------------------------------------------------------------------------
@@ -274,7 +251,73 @@ def _keep(story: Story, q: Any, bound: Any) -> Kept:
     return Kept(tuple(getattr(q, name) for name in story.kept), bound)
 
 
+# --- Words: point estimates, or Dirichlet posteriors -------------------------------------------------------------
+
+
+def expected_log_words(params: Any) -> Any:
+    """ln beta, or E[ln beta] under Dir(rho); one row a word, (V, K)."""
+    if hasattr(params, "beta"):
+        return jnp.log(params.beta).T
+    return dirichlet_expected_log(params.rho).T
+
+
+def update_words(params: Any, counts: Any, eps: Any, eta_update: str) -> tuple[Any, ...]:
+    """(beta,) from expected counts (V, K) and pseudo-counts (2.2), or (rho, eta) (2.5).
+
+    "alternate": rho = eta + c, then the eta that is best for this rho. "direct": both at their joint maximum, which
+    is the limit of alternating. "fixed": eta stays.
+    """
+    c = counts.T
+    if hasattr(params, "beta"):
+        return (multinomial_m_step(c, eps, params.beta),)
+    if eta_update == "direct":
+        eta = fit_dirichlet_multinomial(params.eta, c)
+        return eta + c, eta
+    rho = params.eta + c
+    if eta_update == "fixed":
+        return rho, params.eta
+    K, V = rho.shape
+    return rho, fit_symmetric_dirichlet(params.eta, K, V, jnp.sum(dirichlet_expected_log(rho)))
+
+
+def words_log_prior(params: Any, eps: Any) -> Any:
+    """eps sum ln beta, or - sum_k KLDir(rho_k || eta)."""
+    if hasattr(params, "beta"):
+        return jnp.sum(xlogy(eps, params.beta))
+    return -jnp.sum(dirichlet_kl(params.rho, params.eta))
+
+
+# --- Gaussians -----------------------------------------------------------------------------------------------------
+
+
+def centre_of(mu: Any) -> Any:
+    """A point amid the data, (F,), about which moments are collected; the median is not moved by a stray topic."""
+    return jnp.median(mu, axis=0)
+
+
+def update_gaussians(moments: GaussianStats, centre: Any, params: Any, floor: Any) -> tuple[Any, Any]:
+    """mu and s2 (K, F) from moments about the common `centre` (2.3).
+
+    Moments about one point are matrix products, where those about every mu_k are not. What the shift to mu_k cancels
+    is at most the ratio of the features' variance to the floor, a thousand.
+    """
+    d = params.mu - centre[None, :]
+    weight = moments.weight[:, None]
+    about_mu = GaussianStats(
+        weight=moments.weight,
+        first=moments.first - weight * d,
+        second=moments.second - 2 * d * moments.first + weight * d * d,
+    )
+    return gaussian_m_step(about_mu, params.mu, params.s2, floor)
+
+
 # --- Use ---------------------------------------------------------------------------------------------------------
+
+
+def word_means(params: Any) -> np.ndarray:
+    """beta or E[beta], (K, V): what predictions use (2.10)."""
+    rows = np.asarray(params.beta if hasattr(params, "beta") else params.rho)
+    return rows / rows.sum(axis=1, keepdims=True)
 
 
 class Answers(NamedTuple):

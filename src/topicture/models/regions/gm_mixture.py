@@ -9,6 +9,7 @@ Differs from the paper: lambda, its mixture weights, is called pi and carries a 
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, Self
 
@@ -30,20 +31,21 @@ from topicture.models.em.expfam import (
     xlogy,
 )
 from topicture.models.em.tokens import tokens_log_density
-from topicture.models.regions.gaussian_topics import (
-    GaussianTopics,
+from topicture.models.regions.estimator import GaussianTopics
+from topicture.models.regions.gaussian_lda import (
     centre_of,
-    centred_sums,
     expected_log_words,
+    update_gaussians,
+    update_words,
+    word_means,
+    words_log_prior,
+)
+from topicture.models.regions.start import (
     image_means,
     start_gaussians,
     start_labels,
     start_word_params,
     start_words,
-    update_gaussians,
-    update_words,
-    word_means,
-    words_log_prior,
 )
 
 __all__ = ["DirichletParams", "GMMixture", "PointParams", "Prior", "Stats", "Tables", "make_model"]
@@ -157,7 +159,7 @@ def e_step(tables: Tables, image: Image, q: Any) -> tuple[Any, Stats]:
 
 def statistics(tables: Tables, image: Image, q: Any) -> Stats:
     """Weight q_k on every region and every word of the image."""
-    n, first, second = centred_sums(image, tables.centre)
+    n, first, second = _centred_sums(image, tables.centre)
     F = first.shape[0]
     features = jnp.arange(F)
     return Stats(
@@ -167,6 +169,12 @@ def statistics(tables: Tables, image: Image, q: Any) -> Stats:
         second=em.Outer(features, second, q, size=F),
         words=em.Outer(image.words.ids, image.words.counts, q, size=tables.log_beta.shape[0]),
     )
+
+
+def _centred_sums(image: Image, centre: Any) -> tuple[Any, Any, Any]:
+    """Number of regions of an image, sum of r - centre and of its square, (), (F,) and (F,)."""
+    d = (image.regions - centre[None, :]) * image.region_mask[:, None]
+    return jnp.sum(image.region_mask), jnp.sum(d, 0), jnp.sum(d * d, 0)
 
 
 def elbo(tables: Tables, image: Image, q: Any) -> Any:
@@ -215,6 +223,7 @@ def log_evidence(tables: tuple[Tables, Any], image: Image) -> Any:
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class GMMixture(GaussianTopics):
     """Mixture of Gaussians over regions and multinomials over words: one topic an image.
 
@@ -236,34 +245,8 @@ class GMMixture(GaussianTopics):
     name = "gm-mixture"
     params_types = (PointParams, DirichletParams)
 
-    def __init__(
-        self,
-        n_topics: int = 50,
-        *,
-        smoothing: str = "eb",
-        eta: float = 0.1,
-        eta_update: str = "alternate",
-        eps_words: float = 1e-10,
-        eps_weights: float = 1e-2,
-        start: str = "kmeans",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        n_init: int = 3,
-        seed: int = 0,
-        precision: str = "float64",
-    ):
-        self.n_topics = n_topics
-        self.smoothing = smoothing
-        self.eta = eta
-        self.eta_update = eta_update
-        self.eps_words = eps_words
-        self.eps_weights = eps_weights
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.seed = seed
-        self.precision = precision
+    _: KW_ONLY
+    eps_weights: float = 1e-2
 
     @classmethod
     def independent(cls, smoothing: str = "ml", **settings: Any) -> Self:
@@ -273,17 +256,16 @@ class GMMixture(GaussianTopics):
     def transform(self, corpus: Corpus) -> np.ndarray:
         """p(z | regions) of every image, (D, K). Captions of the corpus are not looked at."""
         self._check_usable(corpus)
-        return self._rows(topic_posterior, corpus.without_captions(), self.n_topics)
+        return self._values(topic_posterior, corpus.without_captions(), self.n_topics)
 
     def log_likelihood(self, corpus: Corpus) -> np.ndarray:
         """log p(regions, caption) of every image, (D,): exact with "ml", a lower bound with "eb" smoothing."""
         self._check_usable(corpus)
-        return self._rows(log_evidence, corpus)
+        return self._values(log_evidence, corpus)
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_positive("eps_words", zero=True)
-        self._check_positive("eps_weights", zero=True)
+        self._check_not_negative("eps_words", "eps_weights")
 
     def _model(self) -> em.Model:
         return make_model(self.eta_update)
@@ -307,9 +289,3 @@ class GMMixture(GaussianTopics):
 
     def _tables_for_use(self) -> Any:
         return em.tables(self._model(), self.params_), word_means(self.params_)
-
-    def _rows(self, fn: Callable[[Any, Image], Any], corpus: Corpus, *shape: int) -> np.ndarray:
-        values = np.zeros((len(corpus), *shape))
-        for rows, part in self._map_images(fn, corpus):
-            values[rows] = part
-        return values

@@ -17,6 +17,7 @@ ridges may be chosen by validation.
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,7 +26,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from topicture.corpus import Corpus
-from topicture.errors import CorpusError, TopictureError
+from topicture.errors import CorpusError
 from topicture.models.base import Annotator
 from topicture.models.empirical import word_frequencies
 from topicture.models.id_arrays import ids_from, ids_state
@@ -62,6 +63,7 @@ class NeededViews:
         return tuple((annotator_class(base) if isinstance(base, str) else base).needs)
 
 
+@dataclass(eq=False, repr=False)
 class IWE(Annotator):
     """Places images and words on one map and answers with the words near an image's place.
 
@@ -96,30 +98,17 @@ class IWE(Annotator):
     name = "iwe"
     needs: ClassVar[Any] = NeededViews()
 
-    def __init__(
-        self,
-        base: str | Annotator = "nlsa",
-        *,
-        n_dims: int | str = 2,
-        ridge_images: float | str = 0.1,
-        ridge_words: float | str = 0.5,
-        optimiser: str = "lbfgs",
-        step: float = 0.5,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        n_init: int = 5,
-        seed: int = 0,
-    ):
-        self.base = base
-        self.n_dims = n_dims
-        self.ridge_images = ridge_images
-        self.ridge_words = ridge_words
-        self.optimiser = optimiser
-        self.step = step
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.seed = seed
+    base: str | Annotator = "nlsa"
+    _: KW_ONLY
+    n_dims: int | str = 2
+    ridge_images: float | str = 0.1
+    ridge_words: float | str = 0.5
+    optimiser: str = "lbfgs"
+    step: float = 0.5
+    max_iter: int = 200
+    tol: float = 1e-5
+    n_init: int = 5
+    seed: int = 0
 
     def transform(self, corpus: Corpus) -> np.ndarray:
         """Places of images on the map, (D, d), from the base annotator's probabilities."""
@@ -140,15 +129,12 @@ class IWE(Annotator):
 
     def _check_params(self) -> None:
         for name in ("n_dims", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if not (self._is_free(name) or (isinstance(value, int | np.integer) and value >= 1)):
-                raise TopictureError(f"{self.name}: {name} must be a positive whole number, not {value!r}")
+            if not self._is_free(name):
+                self._check_whole(name)
         for name in ("ridge_images", "ridge_words", "step"):
-            value = getattr(self, name)
-            if not self._is_free(name) and (isinstance(value, str) or not value > 0):
-                raise TopictureError(f"{self.name}: {name} must be positive, not {value!r}")
-        if self.optimiser not in ("lbfgs", "descent"):
-            raise TopictureError(f"{self.name}: optimiser must be lbfgs or descent, not {self.optimiser!r}")
+            if not self._is_free(name):
+                self._check_positive(name)
+        self._check_choice("optimiser", ("lbfgs", "descent"))
 
     def _is_free(self, parameter: str) -> bool:
         return (

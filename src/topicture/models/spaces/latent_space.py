@@ -6,14 +6,14 @@ such vectors to K coordinates; words come from the Z tagged images with the near
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.errors import CorpusError, TopictureError
+from topicture.errors import CorpusError
 from topicture.models.base import Annotator
 from topicture.models.empirical import word_frequencies
 from topicture.models.neighbours import caption_log_likelihood, nearest, soft_inference
@@ -71,6 +71,7 @@ class NeededViews:
         return _VIEWS[:1] if instance is None else (instance.view,)
 
 
+@dataclass(eq=False, repr=False)
 class LatentSpace(Annotator):
     """An annotator by neighbours in a latent space; a subclass implements `_learn`, `_space_state`, `_restore_space`.
 
@@ -85,18 +86,20 @@ class LatentSpace(Annotator):
 
     needs: ClassVar[Any] = NeededViews()
 
-    n_components: int
-    n_neighbours: int | str
-    view: str
-    word_weight: float | str
-    search: str
-    seed: int
-    space_: Any
-    features_: np.ndarray
-    captions_: sparse.csr_array
-    empirical_: np.ndarray
-    word_weight_: float
-    n_neighbours_: int
+    n_components: int = 50
+    _: KW_ONLY
+    n_neighbours: int | str = "auto"
+    view: str = "descriptor"
+    word_weight: float | str = "auto"
+    search: str = "auto"
+    seed: int = 0
+
+    space_: Any = field(init=False)
+    features_: np.ndarray = field(init=False)
+    captions_: sparse.csr_array = field(init=False)
+    empirical_: np.ndarray = field(init=False)
+    word_weight_: float = field(init=False)
+    n_neighbours_: int = field(init=False)
 
     # --- Learn -------------------------------------------------------------------------------------------
 
@@ -185,23 +188,17 @@ class LatentSpace(Annotator):
     # --- Checks and files --------------------------------------------------------------------------------
 
     def _columns(self, corpus: Corpus) -> dict[str, int]:
-        if self.view not in _VIEWS:
-            raise TopictureError(f"{self.name}: view must be one of {', '.join(_VIEWS)}, not {self.view!r}")
+        self._check_choice("view", _VIEWS)
         return super()._columns(corpus)
 
     def _check_params(self) -> None:
-        _check_count(self.name, "n_components", self.n_components)
+        self._check_whole("n_components")
         if self.n_neighbours != "auto":
-            _check_count(self.name, "n_neighbours", self.n_neighbours)
-        if self.search not in _SEARCHES:
-            raise TopictureError(
-                f"{self.name}: search must be one of {', '.join(_SEARCHES)}, not {self.search!r}"
-            )
+            self._check_whole("n_neighbours")
+        self._check_choice("search", _SEARCHES)
         weight = self.word_weight
-        if not (weight in ("auto", "balanced") if isinstance(weight, str) else weight > 0):
-            raise TopictureError(
-                f"{self.name}: word_weight must be positive, 'auto' or 'balanced', not {weight!r}"
-            )
+        fits = weight in ("auto", "balanced") if isinstance(weight, str) else weight > 0
+        self._require("word_weight", fits, "be positive, 'auto' or 'balanced'")
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, facts = self._space_state()
@@ -236,8 +233,3 @@ def _held_out(n_images: int, rng: np.random.Generator) -> np.ndarray:
     """A random fifth of the images, (n_images,) bool."""
     chosen = rng.permutation(n_images)[: min(int(_VALIDATION_SHARE * n_images), _MOST_VALIDATED)]
     return np.isin(np.arange(n_images), chosen)
-
-
-def _check_count(model: str, parameter: str, value: Any) -> None:
-    if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
-        raise TopictureError(f"{model}: {parameter} must be a positive whole number, not {value!r}")

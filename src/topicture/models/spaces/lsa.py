@@ -11,6 +11,7 @@ Differs from the paper: K is cut to the numerical rank; words may be weighted ag
 may be chosen by validation.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 
 from topicture.corpus import Corpus
-from topicture.errors import TopictureError
 from topicture.models.neighbours import blocks, ranked_images
 from topicture.models.spaces.latent_space import Joint, LatentSpace
 
@@ -117,6 +117,7 @@ def propagate(ranking: np.ndarray, captions: sparse.csr_array, n_words: int) -> 
 # --- Estimator: no mathematics ------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class LSA(LatentSpace):
     """Latent semantic analysis of captions and visual features; untagged images are not used in the fit.
 
@@ -135,24 +136,8 @@ class LSA(LatentSpace):
 
     name = "lsa"
 
-    def __init__(
-        self,
-        n_components: int = 50,
-        *,
-        inference: str = "soft",
-        n_neighbours: int | str = "auto",
-        view: str = "descriptor",
-        word_weight: float | str = "auto",
-        search: str = "auto",
-        seed: int = 0,
-    ):
-        self.n_components = n_components
-        self.inference = inference
-        self.n_neighbours = n_neighbours
-        self.view = view
-        self.word_weight = word_weight
-        self.search = search
-        self.seed = seed
+    _: KW_ONLY
+    inference: str = "soft"
 
     def propagate(self, corpus: Corpus, n_words: int = 5) -> np.ndarray:
         """LSA1's ranked list: word indices (D, n_words), best first; -1 pads a list that ran out of words."""
@@ -177,10 +162,7 @@ class LSA(LatentSpace):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.inference not in ("soft", "propagation"):
-            raise TopictureError(
-                f"{self.name}: inference must be soft or propagation, not {self.inference!r}"
-            )
+        self._check_choice("inference", ("soft", "propagation"))
 
     def _choose_n_neighbours(self, corpus: Corpus, rng: np.random.Generator) -> int:
         return 1 if self.inference == "propagation" else super()._choose_n_neighbours(corpus, rng)

@@ -16,6 +16,7 @@ Differs from the paper: kernels other than the Gaussian; sigma is the median dis
 none); components of eigenvalue below 1e-10 of the first are dropped; `centre` (the paper projects without centring).
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,6 +164,7 @@ def _inverse_root(W: np.ndarray) -> np.ndarray:
 # --- Estimator: no mathematics ------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class NLSA(LatentSpace):
     """Kernel PCA of captions and visual features, words from the nearest tagged images; untagged ones are not used.
 
@@ -190,44 +192,20 @@ class NLSA(LatentSpace):
 
     name = "nlsa"
 
-    def __init__(
-        self,
-        n_components: int = 50,
-        *,
-        kernel: str | Kernel = "gaussian",
-        bandwidth: float | None = None,
-        centre: bool = False,
-        n_neighbours: int | str = "auto",
-        view: str = "descriptor",
-        word_weight: float | str = "auto",
-        max_exact: int = 15_000,
-        n_landmarks: int = 2000,
-        search: str = "auto",
-        seed: int = 0,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.centre = centre
-        self.n_neighbours = n_neighbours
-        self.view = view
-        self.word_weight = word_weight
-        self.max_exact = max_exact
-        self.n_landmarks = n_landmarks
-        self.search = search
-        self.seed = seed
+    _: KW_ONLY
+    kernel: str | Kernel = "gaussian"
+    bandwidth: float | None = None
+    centre: bool = False
+    max_exact: int = 15_000
+    n_landmarks: int = 2000
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not callable(self.kernel) and self.kernel not in KERNELS:
-            raise TopictureError(
-                f"{self.name}: kernel must be one of {', '.join(KERNELS)} or a function, not {self.kernel!r}"
-            )
-        if self.bandwidth is not None and not self.bandwidth > 0:
-            raise TopictureError(f"{self.name}: bandwidth must be positive, not {self.bandwidth!r}")
-        for parameter in ("max_exact", "n_landmarks"):
-            if getattr(self, parameter) < 1:
-                raise TopictureError(f"{self.name}: {parameter} must be at least 1")
+        known = callable(self.kernel) or self.kernel in KERNELS
+        self._require("kernel", known, f"be one of {', '.join(KERNELS)} or a function")
+        if self.bandwidth is not None:
+            self._check_positive("bandwidth")
+        self._check_whole("max_exact", "n_landmarks")
 
     def _joint(self, corpus: Corpus, *, with_words: bool = True) -> Joint:
         check_vectors(self.kernel, getattr(corpus, self.view), self.name)

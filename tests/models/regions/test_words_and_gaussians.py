@@ -7,15 +7,13 @@ from region_models import F, K, V, dirichlet_params, images, in_double
 from scipy import sparse
 
 from topicture.models.em.expfam import GaussianStats
-from topicture.models.regions.gaussian_topics import (
+from topicture.models.regions.gaussian_lda import (
     centre_of,
-    start_gaussians,
-    start_labels,
-    start_words,
     update_gaussians,
     update_words,
     words_log_prior,
 )
+from topicture.models.regions.start import start_gaussians, start_labels, start_words
 
 
 def test_direct_update_is_the_joint_maximum(rng):
