@@ -8,7 +8,6 @@ Memory holds the photos in work, a sample to learn from, and the resulting array
 temporary file (`assemble`).
 """
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -20,13 +19,14 @@ from typing import Any
 import numpy as np
 import PIL
 
+from topicture.collection.identity import seen_id
 from topicture.collection.words import printable
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError, ImageError, TopictureError
 from topicture.vision.assemble import assemble, caption_counts
 from topicture.vision.cache import FeatureCache
 from topicture.vision.features.transform import Features, fit_features
-from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, with_labels
+from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, exact_id
 from topicture.vision.networks.manifest import NETWORKS, own_network_bytes
 from topicture.vision.read import READ_VERSION, Unreadable, check_file
 from topicture.vision.recipe import Recipe
@@ -228,6 +228,7 @@ class _Run:
         self._total = len(photos) if isinstance(photos, Sized) else None
         self._done = 0
         self._contents: list[bytes | None] = []  # by photo
+        self._files: dict[int, bytes] = {}  # by photo that was not measured before: hash of all its bytes
         self._reasons: dict[int, str] = {}  # by photo
         self._in_hand: dict[int, tuple[int, Task]] = {}  # task -> photo
         self._n_tasks = 0
@@ -249,16 +250,15 @@ class _Run:
     def finish(self, task: int, result: Measured | Unmeasured | Failure) -> None:
         """Put a task's result where `outcomes` finds it."""
         number, asked = self._in_hand.pop(task)
-        content = self._contents[number]
-        if isinstance(result, Measured) and (doubt := self._doubt(asked, content, result)):
+        if isinstance(result, Measured) and (doubt := self._doubt(asked, self._contents[number], result)):
             result = Unmeasured(doubt, lasting=False)
         if isinstance(result, Measured):
             self._contents[number] = result.content
             self._shelf.put(result)
         else:
             self._reasons[number] = result.reason
-            if result.lasting and content is not None:
-                self._shelf.put_reason(content, result)
+            if result.lasting:
+                self._shelf.put_reason(self._files[number], result)
         self._step()
 
     def _doubt(self, asked: Task, content: bytes | None, result: Measured) -> str:
@@ -270,8 +270,7 @@ class _Run:
         try:  # the file may have changed since it was hashed here
             if not isinstance(asked.source, str):
                 raise OSError
-            with open(asked.source, "rb") as file:
-                now = with_labels(hashlib.file_digest(file, "sha256").digest(), asked.labels)
+            now = content_id(asked.source, asked.labels)
         except OSError:
             now = None
         return "" if result.content == now else "it changed while it was read: try again"
@@ -284,7 +283,7 @@ class _Run:
         if reason is None and content is not None:
             if not self._shelf.missing(content):
                 return content
-            reason = self._shelf.reason(content)  # a twin of a photo that failed
+            reason = self._shelf.reason(self._files[number])  # a twin of a photo that failed
         return Unreadable(printable(self.ids[number]), reason or "not measured")
 
     def _look_up(self, number: int, photo: Photo) -> Task | None:
@@ -292,31 +291,32 @@ class _Run:
         self._contents.append(None)
         try:
             source = photo.source() if callable(photo.source) else photo.source
-            content = self._content(source, photo.labels)
+            return self._task(number, source, photo.labels)
         except ImageError as error:
             self._reasons[number] = str(error)
             return None
         except (OSError, ValueError) as error:
             self._reasons[number] = f"can't be opened ({getattr(error, 'strerror', None) or error})"
-            return None
+        return None
+
+    def _task(self, number: int, source: Any, labels: np.ndarray | None) -> Task | None:
+        is_file = isinstance(source, str | os.PathLike)
+        if is_file:
+            check_file(source)
+        content = content_id(source, labels, self._shelf.cache.content_of if is_file else seen_id)
         self._contents[number] = content
-        reason = self._shelf.reason(content)
+        steps = self._shelf.missing(content)
+        if not steps:
+            return None
+        # Damage may lie in what is not seen: a photo that failed, and twins, go by all their bytes.
+        whole = self._files[number] = content_id(source, labels, exact_id)
+        reason = self._shelf.reason(whole)
         if reason is not None:
             self._reasons[number] = reason
-            return None
-        steps = self._shelf.missing(content)
-        if not steps or content in self._in_work:
-            return None
-        self._in_work.add(content)
-        if isinstance(source, str | os.PathLike):
-            source = _absolute(source)
-        return Task(source, photo.labels, steps)
-
-    def _content(self, source: Any, labels: np.ndarray | None) -> bytes:
-        if isinstance(source, str | os.PathLike):
-            check_file(source)
-            return with_labels(self._shelf.cache.content_of(source), labels)
-        return content_id(source, labels)
+        elif whole not in self._in_work:
+            self._in_work.add(whole)
+            return Task(_absolute(source) if is_file else source, labels, steps)
+        return None
 
     def _step(self) -> None:
         self._done += 1

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.sidecar_stamps import sidecar_stamp
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
+from topicture.collection.identity import picture_id
 from topicture.collection.metadata.keywords import Keywords, photo_keywords
 from topicture.collection.metadata.word_sources import PHOTO
 from topicture.collection.words import printable
 from topicture.store import Catalog
 from topicture.store.decisions.file_words import FileNews
 from topicture.store.decisions.steps import Step
-from topicture.store.identity import picture_id
 from topicture.store.places import Place
 
 __all__ = ["ScanReport", "scan"]
