@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ class Measurer:
 def content_id(
     source: str | os.PathLike | bytes | np.ndarray,
     labels: np.ndarray | None,
-    of_file: Callable[[str | os.PathLike | bytes], bytes] = seen_id,
+    of_file: Callable[[Any], bytes] = seen_id,
 ) -> bytes:
     """The identity of what is seen on a photo, and of the label map that comes with it; raises OSError.
 
