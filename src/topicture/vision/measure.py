@@ -24,6 +24,7 @@ from topicture.vision.read import Unreadable, read_content, shrink, try_read
 from topicture.vision.recipe import OF_REGIONS, REGION_PARTS, Recipe
 from topicture.vision.region_parts import region_parts
 from topicture.vision.segment import crop_dark_border, segment
+from topicture.vision.worker_process import Failure
 
 __all__ = ["Measured", "Measurer", "Task", "Unmeasured", "content_id", "exact_id", "photo_regions"]
 
@@ -55,16 +56,8 @@ class Measured:
                 raise ValueError(f"{step} is not finite")
 
 
-@dataclass(frozen=True)
-class Unmeasured:
+class Unmeasured(Failure):
     """Why there are no measurements; `lasting` where it lies in the content and will not change."""
-
-    reason: str
-    lasting: bool
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.reason, str) or not isinstance(self.lasting, bool):
-            raise TypeError("a refusal is a text and a truth value")
 
 
 @dataclass(frozen=True)

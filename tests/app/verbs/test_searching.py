@@ -37,5 +37,3 @@ def test_tool_and_library_give_the_same_ranking(catalog, text):
     assert [hit.probability for hit in of_tool] == [np.exp(hit.score) for hit in of_library]
     assert [hit.words for hit in of_tool] == [hit.probabilities for hit in of_library]
     assert len(of_tool) == N
-
-

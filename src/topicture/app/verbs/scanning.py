@@ -255,7 +255,7 @@ def _withdraw(catalog: Catalog, progress: _Progress, withdraw_many: bool) -> tup
 
 def _gone(known: dict[str, Place], seen: set[str], skipped: list[Skipped | str]) -> list[str]:
     """Files that are no longer there; those in a folder that could not be read may well be."""
-    unread = tuple(line.path.rstrip("/") + "/" for line in skipped if isinstance(line, Skipped))
+    unread = tuple(line.source.rstrip("/") + "/" for line in skipped if isinstance(line, Skipped))
     hidden = "./" in unread  # the root itself
     return [
         path
