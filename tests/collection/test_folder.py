@@ -59,7 +59,7 @@ def test_links_are_never_followed(tmp_path):
     (root / "notes").symlink_to(tmp_path / "outside" / "notes.txt")
     found = list(walk_photos(root))
     assert [item.path for item in found if isinstance(item, FoundPhoto)] == ["in/a.jpg"]
-    skipped = {item.path: item.reason for item in found if isinstance(item, Skipped)}
+    skipped = {item.source: item.reason for item in found if isinstance(item, Skipped)}
     assert skipped.keys() - {"round"} == {"loop", "out", "photo.jpg", "gone.jpg"}
     assert all("link" in reason or "looked at" in reason for reason in skipped.values())
 

@@ -8,12 +8,12 @@ from lxml import etree
 
 from fuzz.harness import Target
 from fuzz.mutate import mutate_bytes, mutate_xml, tokens
+from topicture.collection.identity import picture_id
 from topicture.collection.metadata.iptc import iptc_keywords
 from topicture.collection.metadata.keywords import photo_keywords
 from topicture.collection.metadata.xmp import DC, DIGIKAM, LIGHTROOM, RDF, BadXmp, parse_xmp
 from topicture.collection.sidecar.write import ObjectRegion, Tag, write_sidecar
 from topicture.collection.words import clean_word
-from topicture.store.identity import picture_id
 from topicture.vision.read import Picture, try_read
 
 __all__ = ["targets"]

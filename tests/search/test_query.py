@@ -3,11 +3,9 @@
 import pickle
 import unicodedata
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 
 from topicture.corpus import Vocabulary
 from topicture.search.query import (
@@ -19,7 +17,6 @@ from topicture.search.query import (
     UnknownWord,
     UnknownWords,
     format_terms,
-    relevant,
     split_query,
 )
 
@@ -152,14 +149,3 @@ def test_nearest_is_ranked_and_ties_are_alphabetical():
     assert lexicon.nearest("coat", 2) == ("coat", "coats")
     assert lexicon.nearest("moat", 3) == ("boat", "coat", "goat")
     assert lexicon.nearest("moat", 10)[3:] == ("coats",)
-
-
-@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array])
-def test_relevant_captions_have_all_wanted_and_no_unwanted_words(as_matrix):
-    captions = np.zeros((5, len(WORDS)))
-    for image, words in enumerate(
-        [["tiger", "grass"], ["Tiger", "grass", "water"], ["tiger"], ["Tiger", "grass"], []]
-    ):
-        captions[image, [WORDS.index(word) for word in words]] = 1 + image
-    found = relevant(LEXICON.parse("tiger grass -water"), as_matrix(captions))
-    assert found.tolist() == [True, False, False, True, False]

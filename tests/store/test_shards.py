@@ -1,6 +1,8 @@
-"""Feature shards: read like an array, refused when they are not what the manifest says."""
+"""Feature rows: read like an array, refused when they are not what the manifest says."""
 
+import hashlib
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -15,7 +17,23 @@ ROWS = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float16)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shards") / "features"
-    write_shards(folder, ROWS, shard_rows=4)
+    write_shards(folder, ROWS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def old_folder(tmp_path_factory):
+    """As earlier versions cut them."""
+    folder = tmp_path_factory.mktemp("shards") / "features"
+    folder.mkdir()
+    shards = []
+    for number, rows in enumerate([ROWS[:4], ROWS[4:8], ROWS[8:]]):
+        path = folder / f"{number:05d}.npy"
+        np.save(path, rows)
+        digest = hashlib.blake2b(path.read_bytes(), digest_size=32).hexdigest()
+        shards.append({"file": path.name, "rows": len(rows), "blake2b": digest})
+    manifest = {"format": 1, "rows": 10, "columns": 3, "dtype": "float16", "shards": shards}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
 
 
@@ -28,18 +46,27 @@ def copy(folder, tmp_path):
 
 
 @given(st.lists(st.integers(-10, 9), max_size=20), st.slices(10))
-def test_rows_are_those_that_were_written(folder, positions, part):
-    shards = FeatureShards(folder)
+def test_rows_are_those_that_were_written(folder, old_folder, positions, part):
     chosen = np.array(positions, dtype=int)
-    np.testing.assert_array_equal(shards[chosen], ROWS[chosen])
-    np.testing.assert_array_equal(shards[part], ROWS[part])
-    assert (shards.shape, len(shards), shards.dtype) == ((10, 3), 10, np.float16)
-    np.testing.assert_array_equal(shards[9], ROWS[9])
+    for shards in (FeatureShards(folder), FeatureShards(old_folder)):
+        np.testing.assert_array_equal(shards[chosen], ROWS[chosen])
+        np.testing.assert_array_equal(shards[part], ROWS[part])
+        assert (shards.shape, len(shards), shards.dtype) == ((10, 3), 10, np.float16)
+        np.testing.assert_array_equal(shards[9], ROWS[9])
 
 
-def test_shards_are_cut_and_whole(folder):
-    assert sorted(path.name for path in folder.glob("*.npy")) == ["00000.npy", "00001.npy", "00002.npy"]
-    assert FeatureShards(folder).damage() == []
+def test_what_was_written_is_whole(folder, old_folder):
+    assert FeatureShards(folder).damage() == FeatureShards(old_folder).damage() == []
+
+
+def test_rows_are_read_when_they_are_asked_for(tmp_path):
+    write_shards(tmp_path / "features", np.ones((1000, 500), np.float32))
+    tracemalloc.start()
+    rows = FeatureShards(tmp_path / "features")[500:510]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert rows.sum() == 5000
+    assert peak < 100_000  # of 2 MB
 
 
 def test_no_rows_at_all(tmp_path):
@@ -47,12 +74,13 @@ def test_no_rows_at_all(tmp_path):
     assert FeatureShards(tmp_path / "none")[:].shape == (0, 3)
 
 
-def test_a_flipped_bit_is_found(folder, tmp_path):
-    changed = copy(folder, tmp_path)
-    content = bytearray((changed / "00001.npy").read_bytes())
+@pytest.mark.parametrize(("kind", "name"), [("folder", "00000.npy"), ("old_folder", "00001.npy")])
+def test_a_flipped_bit_is_found(kind, name, tmp_path, request):
+    changed = copy(request.getfixturevalue(kind), tmp_path)
+    content = bytearray((changed / name).read_bytes())
     content[-1] ^= 1
-    (changed / "00001.npy").write_bytes(content)
-    assert FeatureShards(changed).damage() == ["features/00001.npy: its content has changed"]
+    (changed / name).write_bytes(content)
+    assert FeatureShards(changed).damage() == [f"features/{name}: its content has changed"]
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_second_run_does_not_even_read_the_files(tmp_path, monkeypatch):
     def no_reading(*_):
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr("topicture.vision.cache.hashlib.file_digest", no_reading)
+    monkeypatch.setattr("topicture.vision.cache.seen_id", no_reading)
     assert run(paths, cache=tmp_path / "cache").corpus == first.corpus
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms, features
 
 from topicture.errors import ImageError
-from topicture.vision import read as read_module
+from topicture.vision import convert
 from topicture.vision.read import MAX_PIXELS, Picture, Unreadable, printable, read, shrink, try_read
 
 NEEDS_AVIF = pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF decoder")
@@ -355,10 +355,10 @@ def test_strips_give_the_pixels_of_the_whole(mode, transparency, size, monkeypat
     stream = io.BytesIO()
     extra = {} if transparency is None else {"transparency": transparency}
     _picture_in(mode, size).save(stream, "PNG", **extra)
-    whole = read_module.read(stream.getvalue(), 96)
-    monkeypatch.setattr(read_module, "STRIPS_FROM", 0)
-    monkeypatch.setattr(read_module, "_STRIP_PIXELS", 30_000)
-    np.testing.assert_array_equal(read_module.read(stream.getvalue(), 96), whole)
+    whole = read(stream.getvalue(), 96)
+    monkeypatch.setattr(convert, "STRIPS_FROM", 0)
+    monkeypatch.setattr(convert, "_STRIP_PIXELS", 30_000)
+    np.testing.assert_array_equal(read(stream.getvalue(), 96), whole)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from topicture.collection.skipped import Skipped
 from topicture.collection.words import printable
 from topicture.errors import DataNotFound
 
@@ -63,16 +64,6 @@ class FoundPhoto(NamedTuple):
     size: int
     mtime_ns: int
     sidecars: tuple[tuple[str, int, int], ...] = ()
-
-
-class Skipped(NamedTuple):
-    """Something that may hold photos and was not looked at: its path, fit to print, and the reason in one line."""
-
-    path: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
 
 
 def walk_photos(root: str | os.PathLike) -> Iterator[FoundPhoto | Skipped]:

@@ -1,8 +1,8 @@
 """From words to ranked images."""
 
 from topicture.search.files import SearchIndexError
-from topicture.search.index import Hit, WordIndex, annotated_blocks
-from topicture.search.query import Query, QueryError, UnknownWords, relevant
+from topicture.search.index import Hit, WordIndex
+from topicture.search.query import Query, QueryError, UnknownWords
 
 __all__ = [
     "Hit",
@@ -11,6 +11,4 @@ __all__ = [
     "SearchIndexError",
     "UnknownWords",
     "WordIndex",
-    "annotated_blocks",
-    "relevant",
 ]

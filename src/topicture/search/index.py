@@ -1,34 +1,30 @@
-r"""Text search over p(w | r): a memory-mapped index of a whole collection, and its ranking.
+r"""Text search over the probabilities of words: a memory-mapped index of a whole collection, and its ranking.
 
-Wanted words q and unwanted words u score image i by [blei2003annotated]'s product, continued to words left out:
+An image's score is the log-probability that it has all the wanted words q and none of the unwanted words u, each judged
+by itself; for wanted words alone it is the product of [blei2003annotated]:
 
-    score_i = sum_q ln p(q | r_i) + M sum_u ln(1 - p(u | r_i))
+    score_i = sum_q ln p(q | r_i) + sum_u ln(1 - p(u | r_i))
 
-p(. | r_i) is the distribution of one caption word. The first sum is the log-probability that words drawn from it are
-the wanted ones; ln(1 - p(u)) that a drawn word is not u, and M times it that none of a caption of M words is. So
-wanted and unwanted words are judged by the same model and on the same scale, nothing is cut off by a threshold, and an
-image that is sure to have an unwanted word (p = 1) is as impossible as one that can't have a wanted one (p = 0): both
-score minus infinity. M = 1 counts all words alike; the mean length of the collection's captions excludes more firmly.
+So nothing is cut off by a threshold, and an image that is sure to have an unwanted word (p = 1) is as impossible as one
+that can't have a wanted one (p = 0): both score minus infinity. `log_scores` is the only place where this is computed,
+for the index by itself and for the tool, which knows of some words for certain.
 
 Rows are stored by word, so that a query reads only its own words' rows: 4 bytes (2 in float16) per image and word.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topicture.annotations.measures.ranking import rank
-from topicture.corpus import Corpus, Vocabulary
+from topicture.corpus import Vocabulary
 from topicture.search.files import ImageIds, SearchIndexError, open_files, write_files
 from topicture.search.query import Lexicon, Query, QueryWord
 
-if TYPE_CHECKING:  # a search needs no model
-    from topicture.models.base import Annotator
-
-__all__ = ["Hit", "WordIndex", "annotated_blocks", "top_positions"]
+__all__ = ["Hit", "WordIndex", "log_scores", "top_positions"]
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +38,7 @@ class Hit(NamedTuple):
 
 
 class WordIndex:
-    """p(w | r) of every word and image of a collection, ready to be searched; `build` or `open` one.
+    """p(word | image) of every word and image of a collection, ready to be searched; `build` or `open` one.
 
     Attributes
     ----------
@@ -77,7 +73,7 @@ class WordIndex:
         image_ids : sequence of D str
         blocks : iterable of arrays (B, V)
             p(w | image) of the first B images, of the next, and so on: D rows in all. Only one block is in memory at
-            a time if the iterable makes them as it goes, as `annotated_blocks` does.
+            a time if the iterable makes them as it goes.
         dtype : "float32" or "float16"
             float16 halves the folder; probabilities are then kept to about 0.2 percent, and more images tie.
 
@@ -113,7 +109,7 @@ class WordIndex:
         """The query that a text means in this index's vocabulary; raises QueryError, UnknownWords."""
         return self._lexicon.parse(text)
 
-    def search(self, query: str | Query, k: int = 20, *, caption_length: float = 1.0) -> list[Hit]:
+    def search(self, query: str | Query, k: int = 20) -> list[Hit]:
         """The k best images, best first, ties in the order of the collection.
 
         Images that can't have a wanted word, or must have an unwanted one, are no hits, so fewer may come back.
@@ -123,8 +119,6 @@ class WordIndex:
         query : str or Query
             Words as people type them, or what `parse` made of them.
         k : int
-        caption_length : float
-            The M of the scoring rule, above 0.
 
         Raises
         ------
@@ -134,24 +128,22 @@ class WordIndex:
             If the index turns out to be damaged.
         """
         query = self.parse(query) if isinstance(query, str) else query
-        scores = self.scores(query, caption_length=caption_length)
+        log_p = {word: self.log_presence(word.ids) for word in (*query.wanted, *query.unwanted)}
+        scores = log_scores(query, log_p.__getitem__)
         best = top_positions(scores, k)
-        return [self._hit(query, position, scores[position]) for position in best[scores[best] > -np.inf]]
+        return [
+            Hit(
+                self._image_ids.at(position),
+                float(scores[position]),
+                {word.word: float(np.exp(row[position])) for word, row in log_p.items()},
+            )
+            for position in best[scores[best] > -np.inf]
+        ]
 
-    def scores(self, query: str | Query, *, caption_length: float = 1.0) -> Floats:
-        """The score of every image, shape (D,), minus infinity where impossible: see the top of this module.
-
-        Together with `relevant` it gives the curves and averages of `topicture.annotations.measures.metrics`.
-        """
-        query = self.parse(query) if isinstance(query, str) else query
-        if not caption_length > 0:
-            raise ValueError(f"caption_length is a number of words, above 0; got {caption_length}")
-        scores = np.zeros(len(self))
-        for word in query.wanted:
-            scores += self._log_p(word)
-        for word in query.unwanted:
-            scores += caption_length * _log_not(self._log_p(word))
-        return scores
+    def log_presence(self, words: Sequence[int]) -> Floats:
+        """ln of the probability that an image has at least one of the words, which are spellings of one, (D,)."""
+        rows = [self.row(word).astype(np.float64) for word in words]
+        return rows[0] if len(rows) == 1 else _log_not(np.sum([_log_not(row) for row in rows], axis=0))
 
     def row(self, word: int) -> np.ndarray:
         """ln p(word | image) of every image, (D,); raises SearchIndexError where the row is damaged."""
@@ -165,29 +157,15 @@ class WordIndex:
         for word in range(len(self.vocabulary)):
             self.row(word)
 
-    def _log_p(self, word: QueryWord, image: int | None = None) -> np.ndarray:
-        """ln p(word | image); tags that differ only in case exclude one another, so their probabilities add."""
-        rows = [np.asarray(self.row(i) if image is None else self.log_p[i, image]) for i in word.ids]
-        if len(rows) == 1:
-            return rows[0]
-        return np.minimum(np.logaddexp.reduce(rows, axis=0, dtype=np.float64), 0.0)
 
-    def _hit(self, query: Query, position: int, score: float) -> Hit:
-        words = (*query.wanted, *query.unwanted)
-        p = {word.word: float(np.exp(np.float64(self._log_p(word, int(position))))) for word in words}
-        return Hit(self._image_ids.at(position), float(score), p)
+def log_scores(query: Query, log_presence: Callable[[QueryWord], Floats]) -> Floats:
+    """The score of every image, (D,), minus infinity where impossible: see the top of this module.
 
-
-def annotated_blocks(
-    annotator: "Annotator", corpus: Corpus, n_images: int = 4096
-) -> Iterator[NDArray[np.float64]]:
-    """What `WordIndex.build` takes: p(w | image) of a corpus, annotated `n_images` at a time.
-
-    For annotators that judge each image by itself; one that looks at the images together should annotate the whole
-    corpus, and its table be given to `build` as a single block.
+    `log_presence` gives ln of the probability of a word in every image, (D,).
     """
-    for start in range(0, len(corpus), n_images):
-        yield annotator.annotate(corpus[start : start + n_images])
+    wanted = (log_presence(word) for word in query.wanted)
+    unwanted = (_log_not(log_presence(word)) for word in query.unwanted)
+    return np.asarray(sum((*wanted, *unwanted)))
 
 
 def top_positions(scores: Floats, k: int) -> NDArray[np.int64]:
@@ -209,4 +187,4 @@ def top_positions(scores: Floats, k: int) -> NDArray[np.int64]:
 def _log_not(log_p: np.ndarray) -> Floats:
     """ln(1 - p) from ln p; minus infinity for p = 1. Through expm1, which keeps the distance of p to 1 exact."""
     with np.errstate(divide="ignore"):
-        return np.log(-np.expm1(log_p.astype(np.float64)))
+        return np.log(-np.expm1(log_p))

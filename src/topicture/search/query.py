@@ -13,12 +13,8 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from topicture.annotations.measures.ranking import true_words
 from topicture.corpus import Vocabulary
 from topicture.errors import TopictureError
 
@@ -31,7 +27,6 @@ __all__ = [
     "UnknownWord",
     "UnknownWords",
     "format_terms",
-    "relevant",
     "split_query",
 ]
 
@@ -226,27 +221,6 @@ class Lexicon:
         repaired = [Term((unknown.get(text) or (text,))[0], wanted) for text, wanted in terms]
         suggestion = format_terms(dict.fromkeys(repaired)) if all(unknown.values()) else None
         raise UnknownWords((UnknownWord(*item) for item in unknown.items()), suggestion)
-
-
-def relevant(query: Query, captions: Any) -> NDArray[np.bool_]:
-    """Which captions have all the wanted words and none of the unwanted, shape (D,).
-
-    Parameters
-    ----------
-    query : Query
-    captions : array or sparse (D, V)
-        Above 0 means that the caption has the word. The columns follow the vocabulary of the query.
-    """
-
-    def has(word: QueryWord) -> NDArray[np.bool_]:
-        return np.any(true_words(captions[:, list(word.ids)]), axis=1)
-
-    fits = np.ones(captions.shape[0], dtype=bool)
-    for word in query.wanted:
-        fits &= has(word)
-    for word in query.unwanted:
-        fits &= ~has(word)
-    return fits
 
 
 def _key(word: str) -> str:

@@ -1,9 +1,9 @@
-"""Feature rows of many photos on disk: memory-mapped shards and a manifest with the hash of each.
+"""Feature rows of many photos on disk: a memory-mapped array, and a manifest with its hash.
 
 manifest.json     format, rows, columns, dtype; for each shard its file, rows and BLAKE2 hash
-00000.npy ...     the rows, in order
+00000.npy ...     the rows, in order: one shard; earlier versions cut them into several, which are read whole
 
-A reader maps the shards and touches only the rows it asks for. The hashes are compared by `damage`, when somebody
+A reader maps the array and touches only the rows it asks for. The hashes are compared by `damage`, when somebody
 asks whether the catalog is whole, since that reads everything.
 """
 
@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from topicture.errors import TopictureError
 __all__ = ["FeatureShards", "ShardError", "read_image_numbers", "write_shards"]
 
 FORMAT = 1
-SHARD_ROWS = 32_768
 _MANIFEST = "manifest.json"
 _SMALL = 1024  # bytes
 
@@ -31,32 +31,28 @@ class ShardError(TopictureError, ValueError):
     """A folder of features that is damaged, foreign or of another version."""
 
 
-def write_shards(folder: Path, rows: np.ndarray, shard_rows: int = SHARD_ROWS) -> None:
+def write_shards(folder: Path, rows: np.ndarray) -> None:
     """Write (D, L) rows into a new folder; the manifest comes last, so a folder with one is whole."""
     if folder.exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(folder))
     make_folder(folder)
-    shards = []
-    for number, start in enumerate(range(0, len(rows), shard_rows)):
-        part = np.ascontiguousarray(rows[start : start + shard_rows])
-        path = folder / f"{number:05d}.npy"
-        with open(path, "wb") as file:
-            np.save(file, part, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        shards.append({"file": path.name, "rows": len(part), "blake2b": _hash(path)})
+    path = folder / "00000.npy"
+    with open(path, "wb") as file:
+        np.save(file, np.ascontiguousarray(rows), allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
     manifest = {
         "format": FORMAT,
         "rows": len(rows),
         "columns": rows.shape[1],
         "dtype": str(rows.dtype),
-        "shards": shards,
+        "shards": [{"file": path.name, "rows": len(rows), "blake2b": _hash(path)}],
     }
     write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
 
 
 class FeatureShards:
-    """Rows (D, L) that lie in shards, read like an array: by position, slice, or array of positions.
+    """Rows (D, L) on disk, read like an array: by position, slice, or array of positions.
 
     Raises ShardError where the folder is not what its manifest says, OSError where it has none.
     """
@@ -75,15 +71,12 @@ class FeatureShards:
                 raise ShardError(f"{folder.name}: features of type {self.dtype}, which can't be")
             self._listed: list[dict[str, Any]] = list(manifest["shards"])
             self._shards = [self._open(shard) for shard in self._listed]
-            self._starts = np.cumsum([0] + [len(shard) for shard in self._shards])
         except (KeyError, TypeError, ValueError, EOFError, RecursionError) as error:
             if isinstance(error, ShardError):
                 raise
             raise ShardError(f"{folder.name}: damaged features ({error})") from None
-        if self._starts[-1] != self.shape[0]:
-            raise ShardError(
-                f"{folder.name}: {self._starts[-1]} rows of features where {self.shape[0]} are listed"
-            )
+        if (n_rows := sum(map(len, self._shards))) != self.shape[0]:
+            raise ShardError(f"{folder.name}: {n_rows} rows of features where {self.shape[0]} are listed")
 
     def _open(self, shard: dict[str, Any]) -> np.ndarray:
         name = str(shard["file"])
@@ -101,19 +94,13 @@ class FeatureShards:
         return self.shape[0]
 
     def __getitem__(self, positions: Any) -> np.ndarray:
-        wanted = np.arange(len(self))[positions]
-        if wanted.ndim == 0:
-            return np.array(self._row(int(wanted)))
-        rows = np.empty((len(wanted), self.shape[1]), self.dtype)
-        shard_of = np.searchsorted(self._starts, wanted, side="right") - 1
-        for number in np.unique(shard_of):
-            here = shard_of == number
-            rows[here] = self._shards[number][wanted[here] - self._starts[number]]
-        return rows
+        return np.asarray(self._rows[positions])
 
-    def _row(self, position: int) -> np.ndarray:
-        number = int(np.searchsorted(self._starts, position, side="right")) - 1
-        return self._shards[number][position - self._starts[number]]
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        if len(self._shards) == 1:
+            return self._shards[0]
+        return np.concatenate([np.empty((0, self.shape[1]), self.dtype), *self._shards])
 
     def check_length(self, n_photos: int) -> None:
         """Raise ShardError where there is not one row for every photo."""

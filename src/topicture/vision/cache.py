@@ -1,12 +1,13 @@
-"""What was measured on a photo, kept by the photo's content: one SQLite file in a cache folder.
+"""What was measured on a photo, kept by what is seen on it: one SQLite file in a cache folder.
 
-A row is (SHA-256 of the content, key of the measurement) -> array. A renamed or copied photo is found again, a changed
-one is not; a new version of one descriptor has another key and leaves the others alone. SQLite commits whole
+A row is (identity of the photo, key of the measurement) -> array. The identity is `collection.identity.seen_id`: a
+renamed or copied photo is found again, and so is one that another program has written keywords into; one whose picture,
+orientation or colour profile has changed is not. Reasons for failures go by the file's whole content, since damage may
+lie anywhere. A new version of one descriptor has another key and leaves the others alone. SQLite commits whole
 transactions, so a killed run loses a second of work at most and never leaves half an array.
 """
 
 import errno
-import hashlib
 import io
 import os
 import shutil
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from topicture.atomic import make_folder
+from topicture.collection.identity import seen_id
 from topicture.errors import TopictureError
 from topicture.user_cache import user_cache_folder
 
@@ -30,15 +32,17 @@ LITTLE_ROOM = 1 << 20  # bytes
 # A file touched this recently might change again without its time stamp moving: its hash is not remembered.
 SETTLED_SECONDS = 2.0
 
+# `files` is read only: there earlier versions noted the hash of a file's whole content, by which they kept arrays.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS arrays (content BLOB, key TEXT, value BLOB, UNIQUE (content, key));
 CREATE TABLE IF NOT EXISTS reasons (content BLOB, key TEXT, value TEXT, UNIQUE (content, key));
 CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, content BLOB);
+CREATE TABLE IF NOT EXISTS seen (path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, content BLOB);
 """
 
 
 class FeatureCache:
-    """Arrays by (content, key), reasons for failures likewise, and the content of files by path and time stamp.
+    """Arrays by (content, key), reasons for failures likewise, and the identity of files by path and time stamp.
 
     Used by one thread; several processes may share the folder. A context manager: leaving it commits.
     """
@@ -114,23 +118,30 @@ class FeatureCache:
             self._commit_now_and_then()
 
     def content_of(self, path: str | os.PathLike) -> bytes:
-        """SHA-256 of a file; one whose size and time stamp have not moved is not read again. Raises OSError."""
+        """The `seen_id` of a file; one whose size and time stamp have not moved is not read again. Raises OSError."""
         where = os.fsencode(os.path.abspath(path))
         status = os.stat(path)
         stamp = (status.st_size, status.st_mtime_ns)
-        query = "SELECT content FROM files WHERE path = ? AND size = ? AND modified = ?"
-        row = self._database.execute(query, (where, *stamp)).fetchone()
-        if row is not None:
-            return row[0]
-        with open(path, "rb") as file:
-            content = hashlib.file_digest(file, "sha256").digest()
-        if time.time() - status.st_mtime > SETTLED_SECONDS:
-            with self._plainly():
+        known = self._noted("seen", where, stamp)
+        if known is not None:
+            return known
+        content = seen_id(path)
+        with self._plainly():
+            if (former := self._noted("files", where, stamp)) is not None:  # measured by an earlier version
                 self._database.execute(
-                    "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", (where, *stamp, content)
+                    "UPDATE OR IGNORE arrays SET content = ? WHERE content = ?", (content, former)
                 )
-                self._commit_now_and_then()
+            if time.time() - status.st_mtime > SETTLED_SECONDS:
+                self._database.execute(
+                    "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", (where, *stamp, content)
+                )
+            self._commit_now_and_then()
         return content
+
+    def _noted(self, table: str, where: bytes, stamp: tuple[int, int]) -> bytes | None:
+        query = f"SELECT content FROM {table} WHERE path = ? AND size = ? AND modified = ?"
+        row = self._database.execute(query, (where, *stamp)).fetchone()
+        return None if row is None else row[0]
 
     def _commit_now_and_then(self) -> None:
         if time.monotonic() - self._committed > COMMIT_SECONDS:

@@ -1,16 +1,20 @@
 """One photo's measurements: pixels, regions and raw descriptors, as a recipe asks for them.
 
 Raw means before anything that is learned from other photos: no scaling, no projection, no codebook (see `features`).
-So a measurement depends on the photo's content and the recipe alone, and can be cached by both.
+So a measurement depends on what is seen on the photo and the recipe alone, and can be cached by both.
 """
 
 import hashlib
+import io
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from topicture.collection.identity import seen_id
 from topicture.errors import ImageError
 from topicture.vision.features.blobs import BLOBS, blob_features
 from topicture.vision.features.colour import colour_layout
@@ -20,8 +24,9 @@ from topicture.vision.read import Unreadable, read_content, shrink, try_read
 from topicture.vision.recipe import OF_REGIONS, REGION_PARTS, Recipe
 from topicture.vision.region_parts import region_parts
 from topicture.vision.segment import crop_dark_border, segment
+from topicture.vision.worker_process import Failure
 
-__all__ = ["Measured", "Measurer", "Task", "Unmeasured", "content_id", "photo_regions", "with_labels"]
+__all__ = ["Measured", "Measurer", "Task", "Unmeasured", "content_id", "exact_id", "photo_regions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +40,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Step -> array, and the identity of the content that was read."""
+    """Step -> array, and the identity of the photo that was read."""
 
     content: bytes
     arrays: dict[str, np.ndarray] = field(repr=False)
@@ -51,16 +56,8 @@ class Measured:
                 raise ValueError(f"{step} is not finite")
 
 
-@dataclass(frozen=True)
-class Unmeasured:
+class Unmeasured(Failure):
     """Why there are no measurements; `lasting` where it lies in the content and will not change."""
-
-    reason: str
-    lasting: bool
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.reason, str) or not isinstance(self.lasting, bool):
-            raise TypeError("a refusal is a text and a truth value")
 
 
 @dataclass(frozen=True)
@@ -91,15 +88,23 @@ class Measurer:
         return Measured(content_id(source, task.labels), arrays)
 
 
-def content_id(source: bytes | np.ndarray, labels: np.ndarray | None) -> bytes:
-    """SHA-256 of a file's content, or of pixels, and of the label map that comes with it."""
-    of_source = hashlib.sha256(source).digest() if isinstance(source, bytes) else _array_hash(source)
-    return with_labels(of_source, labels)
+def content_id(
+    source: str | os.PathLike | bytes | np.ndarray,
+    labels: np.ndarray | None,
+    of_file: Callable[[Any], bytes] = seen_id,
+) -> bytes:
+    """The identity of what is seen on a photo, and of the label map that comes with it; raises OSError.
+
+    `of_file` gives the identity of a file, or of its content.
+    """
+    of_source = _array_hash(source) if isinstance(source, np.ndarray) else of_file(source)
+    return of_source if labels is None else hashlib.sha256(of_source + _array_hash(labels)).digest()
 
 
-def with_labels(file_hash: bytes, labels: np.ndarray | None) -> bytes:
-    """The identity of a photo of that hash with a label map of its own."""
-    return file_hash if labels is None else hashlib.sha256(file_hash + _array_hash(labels)).digest()
+def exact_id(source: str | os.PathLike | bytes) -> bytes:
+    """SHA-256 of a whole file, or of its content; raises OSError."""
+    with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def photo_regions(

@@ -8,57 +8,31 @@ Memory holds the photos in work, a sample to learn from, and the resulting array
 temporary file (`assemble`).
 """
 
-import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import PIL
 
-from topicture.collection.words import printable
 from topicture.corpus import Corpus, Vocabulary
-from topicture.errors import CorpusError, ImageError, TopictureError
+from topicture.errors import CorpusError, TopictureError
 from topicture.vision.assemble import assemble, caption_counts
 from topicture.vision.cache import FeatureCache
 from topicture.vision.features.transform import Features, fit_features
-from topicture.vision.measure import Measured, Measurer, Task, Unmeasured, content_id, with_labels
+from topicture.vision.measure import Measured, Measurer, Unmeasured
+from topicture.vision.measuring import Photo, Progress, Run, Shelf, absolute
 from topicture.vision.networks.manifest import NETWORKS, own_network_bytes
-from topicture.vision.read import READ_VERSION, Unreadable, check_file
+from topicture.vision.read import Unreadable
 from topicture.vision.recipe import Recipe
-from topicture.vision.workers import MEMORY_LIMIT, Failure, run_isolated
+from topicture.vision.workers import MEMORY_LIMIT, run_isolated
 
 __all__ = ["Description", "Photo", "describe"]
 
 TIMEOUT_SECONDS = 60.0
-
-PhotoSource = str | os.PathLike | bytes | np.ndarray | Callable[[], bytes | np.ndarray]
-Progress = Callable[[int, int | None], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Photo:
-    """A photo to describe.
-
-    Attributes
-    ----------
-    id : str
-        Its name in the Corpus; distinct.
-    source : path, bytes, pixels, or a function
-        A file; the content of one; uint8 (H, W, 3) sRGB pixels; or a function that gives either of the last two, called
-        when the photo's turn comes: for members of a zip file, or scenes rendered on demand.
-    labels : int array (H, W), optional
-        Regions that the user brings, on the upright picture (see `user_regions`); the recipe's segmentation and border
-        are then not used for this photo.
-    """
-
-    id: str
-    source: PhotoSource
-    labels: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +112,8 @@ def describe(
     with ExitStack() as stack:
         if cache is None:
             cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="topicture-"))
-        shelf = _Shelf(stack.enter_context(FeatureCache(cache)), recipe, extra)
-        run = _Run(photos, shelf, progress)
+        shelf = Shelf(stack.enter_context(FeatureCache(cache)), recipe, extra)
+        run = Run(photos, shelf, progress)
         measurer = Measurer(_placed(recipe))
         # A loaded network takes its file's size some times over: the graph, its optimised form, its working space.
         deep = {"deep", "regions:deep"} & set(recipe.steps)
@@ -174,162 +148,7 @@ def _placed(recipe: Recipe) -> Recipe:
     """The recipe for a worker, which has another working folder: the path of a network of one's own is absolute."""
     if recipe.network in NETWORKS:
         return recipe
-    return replace(recipe, network=_absolute(recipe.network))
-
-
-def _absolute(path: str | os.PathLike) -> str:
-    return os.path.join(os.getcwd(), os.fspath(path))  # not abspath: `..` behind a link is another folder
-
-
-# --- Measure -----------------------------------------------------------------------------------------------------
-
-
-class _Shelf:
-    """The part of a cache that holds one recipe's measurements."""
-
-    def __init__(self, cache: FeatureCache, recipe: Recipe, extra: Sequence[str]) -> None:
-        self.cache = cache
-        self.keys = recipe.keys(extra)
-        # A decoder of another version may read what this one can't; a crash may be another descriptor's fault.
-        self._unreadable = f"read{READ_VERSION} pillow{PIL.__version__}"
-        self._unmeasurable = " + ".join([self._unreadable, *self.keys.values()])
-
-    def missing(self, content: bytes) -> tuple[str, ...]:
-        keys = set(self.cache.missing(content, self.keys.values()))
-        return tuple(step for step, key in self.keys.items() if key in keys)
-
-    def raw(self, contents: Sequence[bytes], photo: int, steps: Iterable[str]) -> dict[str, np.ndarray]:
-        """The measurements of photo `photo` of `contents`."""
-        return {step: self.cache.get(contents[photo], self.keys[step]) for step in steps}
-
-    def put(self, measured: Measured) -> None:
-        self.cache.put(measured.content, {self.keys[step]: array for step, array in measured.arrays.items()})
-
-    def reason(self, content: bytes) -> str | None:
-        return self.cache.reason(content, self._unreadable) or self.cache.reason(content, self._unmeasurable)
-
-    def put_reason(self, content: bytes, failure: Failure | Unmeasured) -> None:
-        key = self._unreadable if isinstance(failure, Unmeasured) else self._unmeasurable
-        self.cache.put_reason(content, key, failure.reason)
-
-
-Outcome = bytes | Unreadable
-"""The content whose measurements are in the cache, or why there are none."""
-
-
-class _Run:
-    """One pass over the photos: which are known, which are in work, what became of them."""
-
-    def __init__(self, photos: Iterable, shelf: _Shelf, progress: Progress | None) -> None:
-        self.ids: list[str] = []
-        self._photos = photos
-        self._shelf = shelf
-        self._progress = progress
-        self._total = len(photos) if isinstance(photos, Sized) else None
-        self._done = 0
-        self._contents: list[bytes | None] = []  # by photo
-        self._reasons: dict[int, str] = {}  # by photo
-        self._in_hand: dict[int, tuple[int, Task]] = {}  # task -> photo
-        self._n_tasks = 0
-        self._in_work: set[bytes] = set()
-
-    def tasks(self) -> Iterator[Task]:
-        """The work that is left, found out photo by photo as workers ask for it."""
-        for number, given in enumerate(self._photos):
-            photo = _as_photo(given)
-            self.ids.append(photo.id)
-            task = self._look_up(number, photo)
-            if task is None:
-                self._step()
-            else:
-                self._in_hand[self._n_tasks] = number, task
-                self._n_tasks += 1
-                yield task
-
-    def finish(self, task: int, result: Measured | Unmeasured | Failure) -> None:
-        """Put a task's result where `outcomes` finds it."""
-        number, asked = self._in_hand.pop(task)
-        content = self._contents[number]
-        if isinstance(result, Measured) and (doubt := self._doubt(asked, content, result)):
-            result = Unmeasured(doubt, lasting=False)
-        if isinstance(result, Measured):
-            self._contents[number] = result.content
-            self._shelf.put(result)
-        else:
-            self._reasons[number] = result.reason
-            if result.lasting and content is not None:
-                self._shelf.put_reason(content, result)
-        self._step()
-
-    def _doubt(self, asked: Task, content: bytes | None, result: Measured) -> str:
-        """Why a result is not taken: whoever took over a worker must not write what other photos are known by."""
-        if result.arrays.keys() != set(asked.steps):
-            return "its decoder gave other measurements than were asked for"
-        if result.content == content:
-            return ""
-        try:  # the file may have changed since it was hashed here
-            if not isinstance(asked.source, str):
-                raise OSError
-            with open(asked.source, "rb") as file:
-                now = with_labels(hashlib.file_digest(file, "sha256").digest(), asked.labels)
-        except OSError:
-            now = None
-        return "" if result.content == now else "it changed while it was read: try again"
-
-    def outcomes(self) -> list[Outcome]:
-        return [self._outcome(number, content) for number, content in enumerate(self._contents)]
-
-    def _outcome(self, number: int, content: bytes | None) -> Outcome:
-        reason = self._reasons.get(number)
-        if reason is None and content is not None:
-            if not self._shelf.missing(content):
-                return content
-            reason = self._shelf.reason(content)  # a twin of a photo that failed
-        return Unreadable(printable(self.ids[number]), reason or "not measured")
-
-    def _look_up(self, number: int, photo: Photo) -> Task | None:
-        """The task for a photo, or None where the cache, or a twin in work, already answers."""
-        self._contents.append(None)
-        try:
-            source = photo.source() if callable(photo.source) else photo.source
-            content = self._content(source, photo.labels)
-        except ImageError as error:
-            self._reasons[number] = str(error)
-            return None
-        except (OSError, ValueError) as error:
-            self._reasons[number] = f"can't be opened ({getattr(error, 'strerror', None) or error})"
-            return None
-        self._contents[number] = content
-        reason = self._shelf.reason(content)
-        if reason is not None:
-            self._reasons[number] = reason
-            return None
-        steps = self._shelf.missing(content)
-        if not steps or content in self._in_work:
-            return None
-        self._in_work.add(content)
-        if isinstance(source, str | os.PathLike):
-            source = _absolute(source)
-        return Task(source, photo.labels, steps)
-
-    def _content(self, source: Any, labels: np.ndarray | None) -> bytes:
-        if isinstance(source, str | os.PathLike):
-            check_file(source)
-            return with_labels(self._shelf.cache.content_of(source), labels)
-        return content_id(source, labels)
-
-    def _step(self) -> None:
-        self._done += 1
-        if self._progress is not None:
-            self._progress(self._done, self._total)
-
-
-def _as_photo(given: Any) -> Photo:
-    if isinstance(given, Photo):
-        return given
-    if isinstance(given, tuple):
-        return Photo(*given)
-    return Photo(os.fspath(given), given)
+    return replace(recipe, network=absolute(recipe.network))
 
 
 def _positions(train: Any, n_photos: int) -> list[int]:

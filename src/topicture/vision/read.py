@@ -8,7 +8,6 @@ decoders that run programs (EPS) or that nobody's photos need (FITS, PSD, ...) a
 """
 
 import io
-import math
 import os
 import stat
 import warnings
@@ -17,10 +16,12 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageCms, ImageFile, UnidentifiedImageError
+from PIL import Image, ImageFile, UnidentifiedImageError
 
+from topicture.collection.skipped import Skipped as Unreadable
 from topicture.collection.words import printable
 from topicture.errors import ImageError
+from topicture.vision.convert import flatten, orientation, reduce, to_srgb
 
 __all__ = [
     "FORMATS",
@@ -48,26 +49,8 @@ MAX_PIXELS = 128_000_000
 MAX_BYTES = 1 << 30
 """Largest file."""
 
-STRIPS_FROM = 16_000_000
-"""Pixels from which on a picture that must be converted is reduced strip by strip."""
-
 READ_VERSION = 1  # raise it whenever the same file would give other pixels
 
-_STRIP_PIXELS = 4_000_000
-_GAP = 2.0  # a picture is reduced by means of blocks to so many times the size, then by interpolation
-_DEEP = ("I", "I;16", "I;16L", "I;16B", "I;16N")
-_CONVERTED = (*_DEEP, "P", "1", "YCbCr", "HSV")
-_WHITE = (255, 255, 255, 255)
-_ORIENTATION_TAG = 0x0112
-_UPRIGHT = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
 # What a file that is no photo most often is; only to say so in the reason.
 _FOREIGN = {
     b"%PDF": "PDF",
@@ -102,17 +85,6 @@ class Picture:
     format: str
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """A photo that could not be read, and why, in one line."""
-
-    source: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.source}: {self.reason}"
-
-
 def read(source: Source, max_side: int | None = None) -> np.ndarray:
     """The pixels of a photo: uint8 (H, W, 3), sRGB, upright, opaque (transparency over white).
 
@@ -143,7 +115,7 @@ def try_read(source: Source, max_side: int | None = None) -> Picture | Unreadabl
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             pixels, kind = _decode(source, max_side)
-    except _Refused as refusal:
+    except ImageError as refusal:
         return Unreadable(name, str(refusal))
     except MemoryError:
         return Unreadable(name, "not enough memory to decode it")
@@ -158,22 +130,18 @@ def shrink(pixels: np.ndarray, max_side: int) -> np.ndarray:
         raise ImageError(f"pixels must be uint8 (H, W, 3) and not empty, not {pixels.dtype} {pixels.shape}")
     if max(pixels.shape[:2]) <= max_side:
         return pixels
-    return np.asarray(_reduce(Image.fromarray(pixels), max_side))
+    return np.asarray(reduce(Image.fromarray(pixels), max_side))
 
 
 def read_content(path: str | os.PathLike) -> bytes | Unreadable:
     """The bytes of a photo file, if it is a regular file within `MAX_BYTES`."""
     try:
         return _content(path)
-    except _Refused as refusal:
+    except ImageError as refusal:
         return Unreadable(printable(os.fspath(path)), str(refusal))
 
 
 # --- Opening ----------------------------------------------------------------------------------------------------
-
-
-class _Refused(Exception):
-    """A reason not to decode."""
 
 
 def _decode(source: Source, max_side: int | None) -> tuple[np.ndarray, str]:
@@ -183,14 +151,14 @@ def _decode(source: Source, max_side: int | None) -> tuple[np.ndarray, str]:
     with _open(content) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
-            raise _Refused(_too_large(width, height))
-        upright = _orientation(image)
+            raise ImageError(_too_large(width, height))
+        upright = orientation(image)
         if max_side is not None:
             image.draft(None, (max_side, max_side))  # a JPEG decodes at 1/2, 1/4 or 1/8, never below this
-        reduced = _reduce(image, max_side)
+        reduced = reduce(image, max_side)
         if upright is not None:
             reduced = reduced.transpose(upright)
-        rgb = _flatten(_to_srgb(reduced, image.info.get("icc_profile")))
+        rgb = flatten(to_srgb(reduced, image.info.get("icc_profile")))
         return np.asarray(rgb, dtype=np.uint8), str(image.format)
 
 
@@ -207,22 +175,20 @@ def _content(path: str | os.PathLike) -> bytes:
     try:
         check_file(path)
         return Path(path).read_bytes()
-    except ImageError as refusal:
-        raise _Refused(str(refusal)) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise _Refused(f"can't be opened ({reason})") from error
+        raise ImageError(f"can't be opened ({reason})") from error
 
 
 def _open(content: bytes) -> ImageFile.ImageFile:
     if not content:
-        raise _Refused("empty file")
+        raise ImageError("empty file")
     try:
         return Image.open(io.BytesIO(content), formats=[f for f in FORMATS if _has_decoder(f)])
     except Image.DecompressionBombError:
-        raise _Refused(f"too large to decode (limit {MAX_PIXELS / 1e6:.0f} million pixels)") from None
+        raise ImageError(f"too large to decode (limit {MAX_PIXELS / 1e6:.0f} million pixels)") from None
     except UnidentifiedImageError:
-        raise _Refused(_not_a_photo(content)) from None
+        raise ImageError(_not_a_photo(content)) from None
 
 
 @lru_cache
@@ -241,99 +207,3 @@ def _not_a_photo(content: bytes) -> str:
 
 def _too_large(width: int, height: int) -> str:
     return f"{width} x {height} pixels is over the limit of {MAX_PIXELS / 1e6:.0f} million"
-
-
-# --- To upright 8-bit sRGB -----------------------------------------------------------------------------------------
-
-
-def _orientation(image: Image.Image) -> Image.Transpose | None:
-    """The turn that puts the picture upright; damaged EXIF data is no reason to lose a photo."""
-    try:
-        return _UPRIGHT.get(image.getexif().get(_ORIENTATION_TAG, 1))
-    except Exception:
-        return None
-
-
-def _plain_mode(image: Image.Image) -> Image.Image:
-    """Palettes, bitmaps and deep pixels in a mode that can be resized: 8 bits a channel, alpha kept."""
-    if image.mode in _DEEP:
-        return Image.fromarray(_to_eight_bits(np.asarray(image)))
-    if image.mode == "F":
-        raise _Refused("floating-point pixels have no agreed range")
-    if image.has_transparency_data and image.mode != "RGBA":
-        return image.convert("RGBA")
-    if image.mode in ("P", "1", "YCbCr", "HSV"):
-        return image.convert("RGB")
-    return image
-
-
-def _to_eight_bits(deep: np.ndarray) -> np.ndarray:
-    """0 .. 65535 to 0 .. 255, rounded; by strips, since a large scan in wide integers would fill the memory."""
-    eight = np.empty(deep.shape, dtype=np.uint8)
-    for top in range(0, len(deep), 256):
-        strip = np.clip(deep[top : top + 256].astype(np.int64), 0, 65535)
-        eight[top : top + 256] = (strip + 128) // 257
-    return eight
-
-
-def _reduce(image: Image.Image, max_side: int | None) -> Image.Image:
-    """The picture in a plain mode, no side longer than `max_side`."""
-    if max_side is None or max(image.size) <= max_side:
-        plain = _plain_mode(image)
-        plain.load()
-        return plain
-    factor = max_side / max(image.size)
-    size = max(1, round(image.width * factor)), max(1, round(image.height * factor))
-    small = image.width * image.height <= STRIPS_FROM
-    if small or (image.mode not in _CONVERTED and not image.has_transparency_data):
-        return _plain_mode(image).resize(size, Image.Resampling.BICUBIC, reducing_gap=_GAP)
-    return _reduce_in_strips(image, size)
-
-
-def _reduce_in_strips(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """What `resize` gives on the whole picture, converted strip by strip.
-
-    Converted whole, a large picture would take four to twelve bytes a pixel more: a gigabyte for a file of 100 kB. As
-    Pillow does it: colours weighted by their opacity, to the mean of whole blocks first, then by interpolation.
-    """
-    width, height = image.size
-    block = int(width / size[0] / _GAP) or 1, int(height / size[1] / _GAP) or 1
-    rows = block[1] * max(1, _STRIP_PIXELS // (width * block[1]))
-    blocks: Image.Image | None = None
-    for top in range(0, height, rows):
-        strip = _plain_mode(image.crop((0, top, width, min(top + rows, height))))
-        weighted = strip.convert("RGBa") if strip.mode == "RGBA" else strip
-        if blocks is None:
-            blocks = Image.new(weighted.mode, (math.ceil(width / block[0]), math.ceil(height / block[1])))
-        blocks.paste(weighted.reduce(block), (0, top // block[1]))
-    assert blocks is not None
-    box = (0, 0, width / block[0], height / block[1])
-    reduced = blocks.resize(size, Image.Resampling.BICUBIC, box)
-    return reduced.convert("RGBA") if reduced.mode == "RGBa" else reduced
-
-
-def _to_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """RGB or RGBA in sRGB. A profile that is damaged, or of another kind than the pixels, is ignored."""
-    alpha = image.getchannel("A") if image.mode == "RGBA" else None
-    colour = image.convert("RGB") if alpha is not None else image
-    transform = _transform(profile, colour.mode) if profile else None
-    rgb = colour.convert("RGB") if transform is None else transform.apply(colour)
-    if alpha is not None:
-        rgb.putalpha(alpha)
-    return rgb
-
-
-@lru_cache(maxsize=16)
-def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """The colour transform from an embedded profile to sRGB; None where it can't be made."""
-    try:
-        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        return ImageCms.buildTransform(source, ImageCms.createProfile("sRGB"), mode, "RGB")
-    except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
-        return None
-
-
-def _flatten(image: Image.Image) -> Image.Image:
-    if image.mode == "RGBA":
-        image = Image.alpha_composite(Image.new("RGBA", image.size, _WHITE), image)
-    return image.convert("RGB")

@@ -1,8 +1,8 @@
 """Pixels in, label map out: the regions that the models put words on.
 
 A label map is int32 (H, W) with the values 0 .. n_regions - 1, all present; -1 marks pixels to ignore (only maps
-that a user brings have any, see `user_regions`). Regions come largest first, as in the Corel region data, except
-on a grid, where they come in reading order.
+that a user brings have any). Regions come largest first, as in the Corel region data, except on a grid, where they come
+in reading order.
 
 Every method over-segments the picture and then keeps the number of regions within bounds: neighbours are merged by
 Ward's criterion (small or similar pairs first), and where the pieces are too few the largest is halved.

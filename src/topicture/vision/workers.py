@@ -12,20 +12,18 @@ A worker decodes files that may be hostile, so the parent does not trust it: its
 import os
 import pickle
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 from subprocess import PIPE
-from typing import IO, Any
+from typing import Any
 
-from topicture import errors
 from topicture.children import start_python
 from topicture.errors import TopictureError
-from topicture.messages import BadMessage, receive_message, send_message
+from topicture.messages import BadMessage, receive_message
+from topicture.vision.worker_process import Failure, Raised, attempt, one_line
 
 __all__ = ["MEMORY_LIMIT", "Failure", "run_isolated"]
 
@@ -33,35 +31,9 @@ ATTEMPTS = 2
 START_SECONDS = 120.0  # a cold disk, or a machine with much else to do
 MEMORY_LIMIT = 4 << 30
 """Most address space of a worker that decodes, in bytes: a photo that wants more is refused, not the machine."""
-LONGEST_REASON = 1000
-_SERVE = ("topicture.vision.workers", "serve")
+_SERVE = ("topicture.vision.worker_process", "serve")
 # Workers are the parallelism; threads inside them would only fight over the cores.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A task that has no result, and why, in one line; `lasting` where trying again would not help."""
-
-    reason: str
-    lasting: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.reason, str) or not isinstance(self.lasting, bool):
-            raise TypeError("a failure is a text and a truth value")
-
-
-@dataclass(frozen=True)
-class _Raised:
-    """A TopictureError of the job: the name of its class, and its text."""
-
-    kind: str
-    text: str
-
-    def error(self) -> TopictureError:
-        kind = getattr(errors, self.kind, TopictureError) if isinstance(self.kind, str) else TopictureError
-        known = isinstance(kind, type) and issubclass(kind, TopictureError)
-        return (kind if known else TopictureError)(_one_line(str(self.text)))
 
 
 def run_isolated(
@@ -108,12 +80,12 @@ def run_isolated(
     """
     if workers == 0:
         for number, task in enumerate(tasks):
-            result = _attempt(job, task)
-            yield _checked((number, result.error() if isinstance(result, _Raised) else result))
+            result = attempt(job, task)
+            yield _checked((number, result.error() if isinstance(result, Raised) else result))
         return
     pending: SimpleQueue = SimpleQueue()
     finished: SimpleQueue = SimpleQueue()
-    known = {record.__name__: record for record in (Failure, _Raised, *records)}
+    known = {record.__name__: record for record in (Failure, Raised, *records)}
     hire = partial(_Worker, (job, memory, folder), known, environment)
     drivers = [_Driver(hire, pending, finished, timeout, tasks_per_worker) for _ in range(workers)]
     try:
@@ -139,22 +111,6 @@ def _checked(numbered: tuple[int, Any]) -> tuple[int, Any]:
     if isinstance(numbered[1], TopictureError):
         raise numbered[1]
     return numbered
-
-
-def _attempt(job: Callable[[Any], Any], task: Any) -> Any:
-    try:
-        return job(task)
-    except TopictureError as error:  # what the user must put right, or all tasks will fail alike
-        return _Raised(type(error).__name__, str(error))
-    except Exception as error:  # one task's trouble, whatever it is, stays one task's
-        return Failure(f"{type(error).__name__}: {_one_line(str(error)) or 'no message'}")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:LONGEST_REASON]
-
-
-# --- The parent's side ------------------------------------------------------------------------------------------------
 
 
 class _Driver(threading.Thread):
@@ -239,7 +195,7 @@ class _Worker:
     def ask(self, task: Any, timeout: float) -> Any:
         answer = self._exchange(task, timeout)
         self.n_done += 1
-        return answer.error() if isinstance(answer, _Raised) else answer
+        return answer.error() if isinstance(answer, Raised) else answer
 
     def _exchange(self, message: Any, timeout: float) -> Any:
         late = threading.Event()
@@ -258,7 +214,7 @@ class _Worker:
             self._process.stdin.flush()
             return receive_message(self._process.stdout, self._records)
         except BadMessage as error:
-            raise _Died(f"gave an answer that is none ({_one_line(str(error))[:100]})") from None
+            raise _Died(f"gave an answer that is none ({one_line(str(error))[:100]})") from None
         except (OSError, EOFError):
             code = self._process.wait()
             raise _Died(
@@ -293,46 +249,3 @@ def _exit_name(code: int) -> str:
         except ValueError:
             pass
     return f"exit code {code}"
-
-
-# --- The worker's side ------------------------------------------------------------------------------------------------
-
-
-def serve() -> None:
-    """Run in a worker: receive the job, then answer tasks until the parent hangs up."""
-    # Libraries that print must not print into the answers.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    tasks = sys.stdin.buffer
-    # An interrupt from the keyboard is the parent's to handle.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        job, memory, folder = pickle.load(tasks)
-        _limit_memory(memory)
-        if folder is not None:
-            os.chdir(folder)
-        send_message(answers, None)
-        while True:
-            _answer(answers, job, pickle.load(tasks))
-    except (EOFError, BrokenPipeError):
-        pass
-
-
-def _answer(stream: IO[bytes], job: Callable, task: Any) -> None:
-    result = _attempt(job, task)
-    try:
-        send_message(stream, result)
-    except (TypeError, ValueError) as error:  # raised before anything is written
-        send_message(stream, Failure(f"its result can't be sent: {_one_line(str(error))}"))
-
-
-def _limit_memory(limit: int | None) -> None:
-    """Let the system refuse this process more than `limit` bytes; after the job's libraries are loaded."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    if limit is not None:
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

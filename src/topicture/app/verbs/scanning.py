@@ -10,13 +10,13 @@ from typing import NamedTuple
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.sidecar_stamps import sidecar_stamp
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
+from topicture.collection.identity import picture_id
 from topicture.collection.metadata.keywords import Keywords, photo_keywords
 from topicture.collection.metadata.word_sources import PHOTO
 from topicture.collection.words import printable
 from topicture.store import Catalog
 from topicture.store.decisions.file_words import FileNews
 from topicture.store.decisions.steps import Step
-from topicture.store.identity import picture_id
 from topicture.store.places import Place
 
 __all__ = ["ScanReport", "scan"]
@@ -255,7 +255,7 @@ def _withdraw(catalog: Catalog, progress: _Progress, withdraw_many: bool) -> tup
 
 def _gone(known: dict[str, Place], seen: set[str], skipped: list[Skipped | str]) -> list[str]:
     """Files that are no longer there; those in a folder that could not be read may well be."""
-    unread = tuple(line.path.rstrip("/") + "/" for line in skipped if isinstance(line, Skipped))
+    unread = tuple(line.source.rstrip("/") + "/" for line in skipped if isinstance(line, Skipped))
     hidden = "./" in unread  # the root itself
     return [
         path

@@ -1,6 +1,6 @@
 """Search: words to ranked photos, and photos to photos that look alike.
 
-A photo's score is the probability that it has all the wanted words and none of the others, each judged by itself. What
+A photo's score is that of `search.index`, the probability that it has all the wanted words and none of the others. What
 a person has said about a word of a photo counts as certain, whatever the model thinks.
 """
 
@@ -12,7 +12,7 @@ from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Vocabulary
 from topicture.errors import DataNotFound, TopictureError
 from topicture.search import Query, SearchIndexError, WordIndex
-from topicture.search.index import top_positions
+from topicture.search.index import log_scores, top_positions
 from topicture.search.query import Lexicon, QueryWord
 from topicture.store import Catalog
 from topicture.store.shards import ShardError
@@ -56,16 +56,16 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
     lexicon = Lexicon(Vocabulary(sorted(words)))
     query = lexicon.parse(text)
     table = _Table(catalog, index, query, lexicon.vocabulary)
-    scores = table.scores()
+    scores = log_scores(query, table.log_presence.__getitem__)
     hits: list[SearchHit] = []
     position, step = 0, 2 * limit
     # The best few are looked up; those whose file is gone make room for the next.
     order = top_positions(scores, step)
     while len(hits) < limit and position < len(order):
         here = int(order[position])
-        if scores[here] < LEAST_PROBABILITY:
+        if scores[here] < np.log(LEAST_PROBABILITY):
             break
-        hit = table.hit(here, float(scores[here]))
+        hit = table.hit(here, float(np.exp(scores[here])))
         if hit is not None:
             hits.append(hit)
         position += 1
@@ -82,26 +82,17 @@ class _Table:
         self._catalog = catalog
         self._vocabulary = vocabulary
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
-        self._query = query
         self.images = self._candidates(index)
-        self._presence = {word: self._of(word, index) for word in self._said}
+        self.log_presence = {word: self._of(word, index) for word in self._said}
 
-    def scores(self) -> np.ndarray:
-        scores = np.ones(len(self.images))
-        for word in self._query.wanted:
-            scores *= self._presence[word]
-        for word in self._query.unwanted:
-            scores *= 1 - self._presence[word]
-        return scores
-
-    def hit(self, position: int, score: float) -> SearchHit | None:
+    def hit(self, position: int, probability: float) -> SearchHit | None:
         image = int(self.images[position])
         paths = self._catalog.places.paths_of(image)
         if not paths:
             return None
-        words = {word.word: float(self._presence[word][position]) for word in self._said}
+        words = {word.word: float(np.exp(self.log_presence[word][position])) for word in self._said}
         said = tuple(word.word for word, (yes, no) in self._said.items() if image in yes or image in no)
-        return SearchHit(paths[0], image, score, words, said)
+        return SearchHit(paths[0], image, probability, words, said)
 
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
         spellings = [self._vocabulary[i] for i in word.ids]
@@ -118,21 +109,15 @@ class _Table:
         return np.sort(np.concatenate([indexed, new])) if len(new) else indexed
 
     def _of(self, word: QueryWord, index: WordIndex | None) -> np.ndarray:
-        absent = np.ones(len(self.images))
-        if index is not None:
-            rows = [
-                np.exp(np.asarray(index.row(index.vocabulary.index(spelling)), np.float64))
-                for i in word.ids
-                if (spelling := self._vocabulary[i]) in index.vocabulary
-            ]
-            known = np.searchsorted(self.images, self._catalog.index_images())
-            for row in rows:  # spellings of one word: at least one of them is there
-                absent[known] *= 1 - row
-        presence = 1 - absent
-        for images, value in zip(self._said[word], (1.0, 0.0), strict=True):
+        log_presence = np.full(len(self.images), -np.inf)
+        spellings = [self._vocabulary[i] for i in word.ids]
+        if index is not None and (known := [s for s in spellings if s in index.vocabulary]):
+            at = np.searchsorted(self.images, self._catalog.index_images())
+            log_presence[at] = index.log_presence([index.vocabulary.index(s) for s in known])
+        for images, value in zip(self._said[word], (0.0, -np.inf), strict=True):
             here = _sorted(images)
-            presence[np.searchsorted(self.images, here[_is_in(here, self.images)])] = value
-        return presence
+            log_presence[np.searchsorted(self.images, here[_is_in(here, self.images)])] = value
+        return log_presence
 
 
 def _sorted(images: set[int]) -> np.ndarray:

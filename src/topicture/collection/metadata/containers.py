@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import BinaryIO
 
-__all__ = ["MAX_BLOCK", "MAX_SEGMENTS", "Blocks", "read_blocks"]
+__all__ = ["MAX_BLOCK", "MAX_SEGMENTS", "Blocks", "png_text", "read_blocks"]
 
 MAX_BLOCK = 16 << 20
 """Largest block of metadata that is read, in bytes, and most of all blocks of a kind together."""
@@ -171,11 +171,14 @@ def _read_png(file: BinaryIO, blocks: Blocks) -> None:
         keyword, _, rest = _take(file, length).partition(b"\0")
         file.seek(4, os.SEEK_CUR)
         if keyword == _PNG_KEYWORD:
-            blocks.add(blocks.xmp, _png_text(rest))
+            blocks.add(blocks.xmp, png_text(rest))
 
 
-def _png_text(rest: bytes) -> bytes:
-    """The text of an iTXt chunk behind its keyword: two flags, language, translated keyword, text."""
+def png_text(rest: bytes) -> bytes:
+    """The text of an iTXt chunk behind its keyword: two flags, language, translated keyword, text.
+
+    Raises ValueError or zlib.error where it is damaged.
+    """
     text = rest[2:].split(b"\0", 2)[2:]
     if not text:
         raise ValueError("a text chunk ends early")

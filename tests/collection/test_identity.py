@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from topicture.store.identity import picture_id
+from topicture.collection.identity import picture_id
 
 
 @pytest.fixture
