@@ -24,7 +24,8 @@ from kill_driver import REJECTED, hashes, in_child, leftovers, make_photos, run,
 CALLS = (
     "write,pwrite64,fsync,fdatasync,ftruncate,rename,renameat,renameat2,link,linkat,unlink,unlinkat,"
     "mkdir,mkdirat,rmdir"
-)COMMANDS = {
+)
+COMMANDS = {
     "scan": ["scan"],
     "learn": ["learn", "--model", "lsa", "--no-regions", "--workers", "0"],
     "annotate": ["annotate", "--workers", "0"],

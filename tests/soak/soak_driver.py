@@ -4,8 +4,8 @@
 
 In every round a person scans, learns, annotates, answers, takes back and writes; a second process runs a command, and
 another program adds keywords to the sidecars; the person's process is killed, or the disk is full for moments, or
-neither. Then the promises are checked against notes that were kept outside of the collection. Prints JSON: what happened how
-often, and every promise that did not hold.
+neither. Then the promises are checked against notes that were kept outside of the collection. Prints JSON: what
+happened how often, and every promise that did not hold.
 """
 
 import json
