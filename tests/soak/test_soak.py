@@ -7,7 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from photo_files import photo, subject
+from soak.actors import Editor
 from soak.soak_driver import Soak
+
+from topicture.collection.metadata.keywords import photo_keywords
 
 DRIVER = Path(__file__).parent / "soak_driver.py"
 
@@ -36,3 +40,11 @@ def test_the_checks_notice_what_is_lost(tmp_path):
     problems = "\n".join(soak._broken())
     for told in ("is None, decided was", "is gone from", "an original has changed", "left behind"):
         assert told in problems
+
+
+def test_the_program_that_stands_in_for_exiftool_adds_keywords(tmp_path):
+    picture, beside = photo(tmp_path / "a.jpg"), tmp_path / "a.jpg.xmp"
+    assert not Editor().add("first", beside)
+    beside.write_bytes(subject("theirs"))
+    assert Editor().add("first", beside)
+    assert set(photo_keywords(picture).words) == {"theirs", "first"}
