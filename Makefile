@@ -4,9 +4,14 @@ BIN := .venv/bin
 JOBS ?= 2
 INPUTS ?= 100000
 TARGETS ?=
+SECONDS ?= 300
+STATES ?= 10000
+KILLS ?= 300
+SEED ?= 1
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-all fuzz fuzz-guided lint format types layers bench clean
+.PHONY: help install demo test test-slow test-all fuzz fuzz-guided soak crash kills lint format types layers bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +39,19 @@ fuzz: .venv/installed  ## mutated files against every reader: INPUTS per target,
 
 fuzz-guided: .venv/installed  ## the same for one of TARGETS, guided by coverage; needs Atheris (pip install atheris)
 	cd tests && ../$(BIN)/python -m fuzz.with_atheris $(TARGETS) -runs=$(INPUTS)
+
+soak: .venv/installed  ## everything at once for SECONDS, with kills, full disks and another program; SEED
+	work=$$(mktemp -d) && $(ONE_THREAD) $(BIN)/python tests/soak/soak_driver.py $$work $(SECONDS) $(SEED); \
+	status=$$?; rm -rf "$$work"; exit $$status
+
+crash: .venv/installed  ## power cuts: STATES that a disk may be left in, of every write path; SEED
+	work=$$(mktemp -d) && $(ONE_THREAD) $(BIN)/python tests/crash/crash_driver.py $$work $(STATES) $(SEED); \
+	status=$$?; rm -rf "$$work"; exit $$status
+
+kills: .venv/installed  ## KILLS at random moments, and a third as many at system calls; SEED
+	work=$$(mktemp -d) && $(ONE_THREAD) $(BIN)/python tests/app/kill_driver.py $$work/moments $(KILLS) $(SEED) && \
+	$(ONE_THREAD) $(BIN)/python tests/app/kill_at_calls.py $$work/calls $$(($(KILLS) / 3)) $(SEED); \
+	status=$$?; rm -rf "$$work"; exit $$status
 
 lint: .venv/installed types layers  ## style, types and layers
 	$(BIN)/ruff check .

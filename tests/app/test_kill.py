@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 from photo_folder import hashes, make_library
 
-DRIVER = Path(__file__).parent / "kill_driver.py"
+AT_MOMENTS = Path(__file__).parent / "kill_driver.py"
+AT_CALLS = Path(__file__).parent / "kill_at_calls.py"
 
 
-def kill(work, kills, seed):
-    command = [sys.executable, str(DRIVER), str(work), str(kills), str(seed)]
+def kill(work, kills, seed, driver=AT_MOMENTS):
+    command = [sys.executable, str(driver), str(work), str(kills), str(seed)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     result = subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment)
     assert result.returncode == 0, result.stderr
@@ -31,6 +33,16 @@ def test_a_hundred_kills_lose_nothing(tmp_path):
     report = kill(tmp_path, 100, seed=0)
     assert report["problems"] == []
     assert report["killed"] == 100
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("strace") is None, reason="strace, which kills at system calls, is not installed"
+)
+def test_kills_at_system_calls_lose_nothing(tmp_path):
+    report = kill(tmp_path, 12, 0, AT_CALLS)
+    assert report["problems"] == []
+    assert report["killed"] == 12
 
 
 # The program, in a process whose files can't grow: what it writes fails as on a full disk.

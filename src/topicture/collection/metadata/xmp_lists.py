@@ -11,6 +11,7 @@ from lxml import etree
 
 from topicture.collection.metadata.xmp import (
     RDF,
+    BadXmp,
     Form,
     Placed,
     containers,
@@ -90,9 +91,12 @@ class XmpLists:
                 remove_element(element)
 
     def lay_out(self) -> None:
-        """Lay out the properties that gained items, one item a line; only blanks between elements change."""
+        """Lay out the properties that gained items, one item a line; only blanks between elements change.
+
+        Where texts stand between elements, blanks would become a part of them: such a property stays on its lines.
+        """
         for element in self._to_lay_out:
-            if element.getparent() is not None:
+            if element.getparent() is not None and not any(map(_is_mixed, element.iter(etree.Element))):
                 etree.indent(element, space=" ", level=sum(1 for _ in element.iterancestors()))
         self._to_lay_out.clear()
 
@@ -105,12 +109,15 @@ class XmpLists:
         return self._placed[name]
 
     def _make_list(self, name: str) -> etree._Element:
-        """An empty Bag for a property, holding what the property said in attribute or text form."""
+        """An empty Bag for a property, holding what the property said in attribute or text form; may raise BadXmp."""
         earlier = list(property_values(self._tree, name))
+        elements = [element for found in descriptions(self._tree) for element in found.iterchildren(name)]
+        if any(len(element) or element.attrib for element in elements):
+            raise BadXmp(f"its {etree.QName(name).localname} is more than words, which a list could not hold")
         for description in descriptions(self._tree):
             description.attrib.pop(name, None)
-            for element in list(description.iterchildren(name)):
-                remove_element(element)
+        for element in elements:
+            remove_element(element)
         bag = child(child(self._home(), name, *INSIDE.get(name, ())), RDF + "Bag")
         for text in earlier:
             child(bag, RDF + "li").text = text
@@ -128,4 +135,15 @@ class XmpLists:
 
 
 def _is_empty(element: etree._Element) -> bool:
-    return next(element.iterchildren(), None) is None  # `len` counts all of them
+    nothing_inside = next(element.iterchildren(), None) is None  # `len` counts all of them
+    return nothing_inside and not element.attrib and not _says(element.text)
+
+
+def _is_mixed(element: etree._Element) -> bool:
+    """Whether texts stand between the elements inside."""
+    first = next(element.iterchildren(), None)
+    return first is not None and (_says(element.text) or any(_says(each.tail) for each in element))
+
+
+def _says(text: str | None) -> bool:
+    return bool(text and text.strip())

@@ -75,7 +75,8 @@ def write_sidecar(
     Raises
     ------
     SidecarError
-        The sidecar is malformed, has a DTD, is too large, is a link, or never stops changing; it is left as it is.
+        The sidecar is malformed, has a DTD, is too large, is a link, says more in place of a list than a list can hold,
+        or never stops changing; it is left as it is.
     BadWord
         A word to remove is none.
     DataNotFound
@@ -100,9 +101,9 @@ def write_sidecar(
         try:
             before = _content(path)
             tree = new_document() if before is None else parse_xmp(before)
+            changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
         except BadXmp as reason:
             raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
-        changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
         content = before
         if changes.touched:
             content = serialise(tree, before)
