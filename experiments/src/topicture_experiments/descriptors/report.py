@@ -75,7 +75,7 @@ def _images(rows: Sequence[ImageRow]) -> list[str]:
     printed = [(name, where, p, r, n_plus) for name, (p, r, n_plus, where) in PUBLISHED.items()]
     return [
         "## Words of images: Corel-5k from pixels",
-        f"Five words an image; means over the {n_words} words of the test images; F1 of the two means; N+ counts the "
+        f"Five words per image; means over the {n_words} words of the test images; F1 of the two means; N+ counts the "
         "words found at least once. *vote*: the k nearest training images by cosine vote with exp(s cosine); k and s "
         "are chosen for each descriptor by F1 on the training images, asked in folds of the size of the test set (a "
         "size settled on after test figures with five larger folds had been seen). *vote, fixed rule*: k = 10 and "

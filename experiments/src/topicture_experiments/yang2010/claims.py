@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicture_experiments.shared.tables import with_error
+from topicture_experiments.shared.tables import standard_error, verdict, with_error
 from topicture_experiments.yang2010.run import COMPARED, KS
 
-__all__ = ["CLASSIFIERS", "TOP", "Measured", "claims", "read_measured", "standard_error"]
+__all__ = ["CLASSIFIERS", "TOP", "Measured", "claims", "read_measured"]
 
 CLASSIFIERS = ("emm-margin", "emm-ml", "dba")
 TOP = 4  # position of k = 5
@@ -63,12 +63,6 @@ def read_measured(evidence: dict[str, Any]) -> Measured:
 
 def _mean(values: np.ndarray, index: int = TOP) -> float:
     return float(values[:, index].mean()) if len(values) else math.nan
-
-
-def standard_error(values: np.ndarray) -> np.ndarray:
-    """Standard error over folds (axis 0); NaN for fewer than two."""
-    n = len(values)
-    return values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(values.shape[1:], math.nan)
 
 
 # --- Claims -----------------------------------------------------------------------------------------------------
@@ -203,7 +197,5 @@ def _verdict(held: Sequence[bool], n_measured: int = 1, n_problems: int = 1) -> 
     """In words, and on how many of the problems where that is not on all of them."""
     if not held:
         return "not measured"
-    verdict = "holds" if all(held) else "holds partly" if any(held) else "does not hold"
-    return (
-        verdict if n_measured == n_problems else f"{verdict} ({n_measured} of {n_problems} problems measured)"
-    )
+    where = "" if n_measured == n_problems else f" ({n_measured} of {n_problems} problems measured)"
+    return verdict(held) + where
