@@ -92,12 +92,12 @@ def _protocol(protocol: str, runs: Runs, before: dict[str, Any] | None) -> list[
         markdown_table(["annotator", *COLUMNS], cells),
         _against(protocol, runs),
         *_untouched(runs),
-        "What the blend holds: "
+        "Members of the blend, with their mean weights: "
         + "; ".join(
             f"{member} {np.mean(weights):.2f} (used in {sum(w > 0 for w in weights)} of {len(weights)})"
             for member, weights in _weights(runs).items()
         )
-        + f". Mean weight by member. Trying and learning took {np.mean([run['seconds'] for run in runs]):.0f} s "
+        + f". Trying and learning took {np.mean([run['seconds'] for run in runs]):.0f} s "
         "per subset on one core.",
     ]
 
@@ -132,9 +132,9 @@ def _untouched(runs: Runs) -> list[str]:
         f"{title} {cell}" for title, cell in zip(COLUMNS, _cells(others, "auto"), strict=True)
     )
     return [
-        "Sizes, shares dropped and numbers of updates of networks and matching were found on hidden folds of the "
+        "Sizes, dropout shares and numbers of updates of networks and matching were chosen on hidden folds of the "
         f"tagged images of subsets {' and '.join(map(str, DECIDED_ON))}, in both protocols; what is tagged in one is "
-        f"what is annotated in the other. `auto` on the others alone: {measures}.",
+        f"annotated in the other. `auto` on the other subsets alone: {measures}.",
     ]
 
 
@@ -180,10 +180,10 @@ def _pixels(pixels: dict[str, Any]) -> list[str]:
         "Five words per image; means over words. Words are ranked by p(w | image) over the mean of the word's highest "
         f"answers to the power {pixels['evenness']:g} (one power for all, chosen for `auto` on hidden folds of the "
         "training images), and, for comparison, by p(w | image). The highest answers are those among the test images, "
-        "whose captions take no part. A division by the words' frequencies had been tried on the test images before "
-        "and was worse; the present one was found on training images.",
+        "whose captions take no part. Dividing by the words' frequencies had been tried on the test images before "
+        "and was worse; the present way was found on training images.",
         markdown_table(["annotator", "F1", "N+", "F1 by p", "N+ by p", "accuracy", "perplexity"], cells),
         f"Goal: F1 {GOAL_PIXELS[0]:.2f} and N+ {GOAL_PIXELS[1]}; `auto` has {own['f1']:.3f} and {own['n_plus']}: "
         + ("met." if own["f1"] >= GOAL_PIXELS[0] and own["n_plus"] >= GOAL_PIXELS[1] else "missed."),
-        f"What was found on the hidden folds: {pixels['result']}.",
+        f"On the hidden folds: {pixels['result']}.",
     ]

@@ -166,7 +166,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         _regions(msrc),
         "## Retrieval by text (Figure 8)",
         f"Mean average precision of all queries that at least two test images answer, K = {retrieval[0]['n_topics']}, "
-        "smoothed; *empirical* ranks by nothing.",
+        "smoothed; *empirical* gives every image the same words.",
         markdown_table(
             ("Model", *(f"{n} word{'s' if n != '1' else ''}" for n in lengths)),
             [

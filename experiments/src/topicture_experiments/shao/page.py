@@ -169,8 +169,8 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         f"**Data.** {len(plan['subsets'])} of the ten Corel subsets of Barnard et al. 2003, as in the papers: the "
         f"small part of each (on average {sizes[0]} images) is tagged, the large one ({sizes[1]} images) is annotated, "
         f"and everything is learned from both ({sizes[2]} words). Two things differ: blobs are the original clustering "
-        "into 500 (the papers made 600 of their own), and only say whether a blob occurs. Figures are means ± standard "
-        "errors over subsets. Subsets overlap, so the errors are somewhat too small.",
+        "into 500 (the papers made 600 of their own), and only tell whether a blob occurs. Figures are means ± "
+        "standard errors over subsets. Subsets overlap, so the errors are somewhat too small.",
         "**Settings.** Every model gets its hyper-parameters in the same way, separately on each subset, by threefold "
         f"cross-validation within the tagged images ({plan['n_topics']} topics, one start, accuracy decides; the "
         "search is in `topicture_experiments/shao/choice.py`). Captions of the images to annotate are never looked at. "
@@ -186,9 +186,9 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         "Why some findings differ. Our mixture of unigrams and pLSA-Words have pseudo-counts that were chosen like "
         "everything else, which lifts them above the empirical ranking; the papers name none. Tempering makes "
         "pLSA-Words a far stronger rival than the published one, but its exponent was chosen with "
-        f"{plan['n_topics']} topics, and one that suits these can merge all of many topics into one, which leaves the "
-        "empirical ranking. A temperature above 1 is part of what makes LapVar1 better than the mixture; what the "
-        "graph adds to that is said below the table of optima.",
+        f"{plan['n_topics']} topics, and an exponent that suits these can merge a larger number of topics into one, "
+        "which leaves only the empirical ranking. A temperature above 1 is part of what makes LapVar1 better than the "
+        "mixture; what the graph adds to that stands below the table of optima.",
         "## Accuracy (higher is better) and complete length (lower is better)",
         *(f"![{caption}]({name}.png)" for name, (caption, _) in FIGURES.items()),
         *(part for measure, label in MEASURES.items() for part in (f"{label}:", _by_topics(curves, measure))),

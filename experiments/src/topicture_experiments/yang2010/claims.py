@@ -1,4 +1,4 @@
-"""What the report on Yang et al. 2010 holds of the paper's findings, from what `report.py` measured."""
+"""What became of the findings of Yang et al. 2010, judged by what `report.py` measured."""
 
 import math
 from collections.abc import Sequence
@@ -173,8 +173,8 @@ def _stable(seen: Measured, axis: str, claim: str) -> tuple[str, str, str]:
             kept[model] = ends[1] / ends[0] if ends[0] > 0 else math.nan
         ends_in_words = f"{easy[0]} to {hard[0]} tags" if axis == "tags" else f"{hard[1]:.0%} of the images"
         lines.append(
-            f"{data}, {ends_in_words}: {kept['dba']:.0%} of its accuracy left to dba, "
-            f"{kept['emm-margin']:.0%} to emm-margin"
+            f"{data}, {ends_in_words}: dba keeps {kept['dba']:.0%} of its accuracy, "
+            f"emm-margin {kept['emm-margin']:.0%}"
         )
         held.append(kept["emm-margin"] > kept["dba"] + 0.05)
     return claim, "; ".join(lines), _verdict(held, len(held), len(seen.problems))
