@@ -2,8 +2,8 @@
 
     python -m benchmarks [--full] [NAME ...]
 
-A benchmark is a module here with `run(quick=True) -> list[dict]`, one row a measurement. Ratios are measured within one
-run, since machines differ and are noisy.
+A benchmark is a module here with `run(quick=True) -> list[dict]`, one row per measurement. Ratios are measured within
+one run, since machines differ and are noisy.
 """
 
 import argparse

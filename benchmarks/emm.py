@@ -198,7 +198,7 @@ def whole_fit() -> dict:
 
 
 def fit_with_tags(n_tags: int, n_images: int, max_iter: int = 5) -> dict:
-    """Time and peak memory of a few iterations with 64 candidates an image, and of annotating 500 images."""
+    """Time and peak memory of a few iterations with 64 candidates per image, and of annotating 500 images."""
     corpus = generated(n_images, n_tags)
     model = EMM(n_candidates=64, n_sweeps=3, n_sweeps_use=20, max_iter=max_iter, precision="float32")
     begin, cpu = time.perf_counter(), time.process_time()

@@ -17,7 +17,7 @@ from topicture.models.graphs.graph import Graph, GraphRule, Views
 
 
 def images(n, n_visual=1000, per_image=10, n_themes=300, seed=0):
-    """Counts (n, n_visual) of about `per_image` visual words an image."""
+    """Counts (n, n_visual) of about `per_image` visual words per image."""
     rng = np.random.default_rng(seed)
     popularity = 1 / np.arange(10, 10 + n_visual) ** 0.7
     themes = rng.permuted(np.tile(popularity, (n_themes, 1)), axis=1)

@@ -99,7 +99,7 @@ class Point(NamedTuple):
 
 
 def run(quick: bool = True) -> list[dict]:
-    """One row a library and corpus; `quick` leaves out the mid corpus."""
+    """One row per library and corpus; `quick` leaves out the mid corpus."""
     return [row for name in (["small"] if quick else SPECS) for row in _compare(name)]
 
 

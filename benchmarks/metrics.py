@@ -1,4 +1,4 @@
-"""Seconds each measure takes on 10,000 images x 400 words, three true words an image."""
+"""Seconds each measure takes on 10,000 images x 400 words, three true words per image."""
 
 from collections.abc import Callable
 from time import perf_counter, process_time

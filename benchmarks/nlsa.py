@@ -30,7 +30,7 @@ LEAST_RATIO = 3.0  # that NLSA must be faster by
 
 
 def run(quick: bool = True) -> list[dict]:
-    """One row an implementation: wall-clock and CPU seconds, how many times ours, and by how much results differ."""
+    """One row per implementation: wall-clock and CPU seconds, how many times ours, and by how much results differ."""
     rows = _against_scikit_learn()
     return rows if quick else [*rows, _nlsa_large(), _iwe_large()]
 

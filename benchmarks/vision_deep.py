@@ -72,7 +72,7 @@ def _describing(name: str, photos: list[tuple[str, bytes]], recipe: Recipe, leas
 
 
 def _timed(photos: list[tuple[str, bytes]], features: Features) -> tuple[float, float, float]:
-    """CPU seconds in all, images a second once under way, most memory of this process and its workers."""
+    """CPU seconds in all, images per second once under way, most memory of this process and its workers."""
     done_at: list[float] = []
     megabytes: list[float] = []
 
@@ -142,7 +142,7 @@ def _jpeg(pixels: np.ndarray) -> bytes:
 
 
 def _corel(network: str) -> list[dict]:
-    """Corel-5k, the usual 260 words, five an image: the vote whose rule the training images choose, and a fixed one."""
+    """Corel-5k, 260 words, five per image: the vote whose rule the training images choose, and a fixed one."""
     recipes = {f"corel5k, deep {network}": Recipe(("deep",), network=network, border=5)}
     return [
         {"name": f"{row.descriptor}, {row.annotator} {tuple(row.rule or ())}", **row.measures._asdict()}

@@ -105,8 +105,22 @@ def test_the_page_says_what_is_missed(tmp_path):
     assert "accuracy missed (0.310, goal 0.32)" in page
     assert "complete length met (40.0, goal 41)" in page
     assert "accuracy in 3 of 3" in page
-    assert "on the others alone: accuracy 0.320, complete length 40.0" in page
+    assert "on the other subsets alone: accuracy 0.320, complete length 40.0" in page
     assert "25% tagged," not in page
+    assert "an older blend" not in page
+    older = {
+        "accuracy": 0.2,
+        "complete_length": 60.04,
+        "normalised_score": 0.5,
+        "f1": 0.25,
+        "perplexity": 70.0,
+    }
+    before = {"annotator": "an older blend", "measures": {"usual split": older}}
+    (tmp_path / "auto-before.json").write_text(json.dumps(before))
+    assert (
+        "| an older blend | 0.200 | 60.0 | 0.500 | 0.250 | 70.0 |"
+        in write_page(evidence, tmp_path).read_text()
+    )
 
 
 def test_learning_for_the_tool_keeps_the_order_of_the_images(cheap, rng):

@@ -97,7 +97,7 @@ def subset_run(subset: int, protocol: str, data: str | None) -> dict[str, Any]:
 
 
 def from_pixels(data: str | None, cache: str | None, workers: int = 2) -> dict[str, Any]:
-    """Measures on Corel-5k with deep features: 260 words, five an image, means over words."""
+    """Measures on Corel-5k with deep features: 260 words, five per image, means over words."""
     pictures = corel5k("evaluation", data)
     part = joined([described(pictures, COREL[title], cache=cache, workers=workers) for title in PIXELS])
     begin = perf_counter()
@@ -175,7 +175,7 @@ def _first(answers: dict[str, np.ndarray], model: str) -> np.ndarray:
 
 
 def evened(p: np.ndarray, shares: np.ndarray, evenness: float) -> np.ndarray:
-    """Scores (n, V) for choosing a fixed number of words an image where every word counts the same in the end.
+    """Scores (n, V) for choosing a fixed number of words per image where every word counts the same in the end.
 
     A word's probabilities are divided by the mean of its highest ones: as many as images are expected to have it, by
     its share (V,) of the training images. So a word is chosen where it stands out among its own answers. `evenness` is

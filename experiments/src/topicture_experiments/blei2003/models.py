@@ -64,7 +64,7 @@ def compare_models(
     Returns
     -------
     list of dict
-        model, smoothing, n_topics; nll (nats an image) over `nll_images` test images with caption and regions (an
+        model, smoothing, n_topics; nll (nats per image) over `nll_images` test images with caption and regions (an
         image without regions has no Corr-LDA likelihood); perplexity; region_accuracy_at_<k>, for models that
         label regions, of the regions whose word can be learned; n_iter, result and fit_seconds of the fit.
 

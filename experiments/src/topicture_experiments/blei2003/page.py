@@ -13,10 +13,15 @@ from topicture.annotations.figures.plots import (
     save_figure,
 )
 from topicture.annotations.measures.retrieval import PrecisionRecall
-from topicture.atomic import write_atomically
 from topicture_experiments.blei2003.models import INDEPENDENT, MODELS
 from topicture_experiments.shared.running import measured
-from topicture_experiments.shared.tables import markdown_table, verdict, with_error
+from topicture_experiments.shared.tables import (
+    columns_of_topics,
+    markdown_table,
+    verdict,
+    with_error,
+    write_parts,
+)
 
 __all__ = ["claims", "write_figures", "write_page"]
 
@@ -28,7 +33,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def _values(rows: Rows, measure: str, **where: Any) -> np.ndarray:
-    """The measure of the rows that agree with `where`, one value a start."""
+    """The measure of the rows that agree with `where`, one value per start."""
     return np.array([row[measure] for row in rows if all(row[key] == value for key, value in where.items())])
 
 
@@ -97,7 +102,7 @@ def claims(evidence: dict[str, Any]) -> list[tuple[str, str, str]]:
         ),
         (
             "Corr-LDA's joint likelihood is close to GM-LDA's",
-            f"Corr-LDA costs {min(gaps):+.1f} to {max(gaps):+.1f} nats an image; GM-Mixture {min(to_mixture):+.1f} to "
+            f"Corr-LDA costs {min(gaps):+.1f} to {max(gaps):+.1f} nats per image; GM-Mixture {min(to_mixture):+.1f} to "
             f"{max(to_mixture):+.1f}",
             verdict([abs(g) < 0.25 * abs(m) for g, m in zip(gaps, to_mixture, strict=True)]),
         ),
@@ -144,16 +149,16 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "words, 46 blob features of 6 to 10 SLIC regions. Regions: MSRC v2, "
         f"{msrc['train']} training and {msrc['test']} test images, {msrc['regions']} test regions with a true word, "
         "same features. The paper had 7,000 Corel images, 168 words and 47 features of normalized-cut regions; that "
-        "data is not to be had. "
+        "data is not available. "
         f"**Settings.** EM of at most {settings['max_iter']} iterations or a relative change of {settings['tol']:g}, "
-        f"{settings['precision']} E-steps, k-means starts. Corrected equations: MODELS.md, errata of 004_.",
+        f"{settings['precision']} E-steps, k-means starts. Corrected equations: docs/models.md, section 5.",
         "## The paper's findings",
         markdown_table(("Finding", "Here", "Verdict"), claims(evidence)),
         *_without_near_copies(evidence),
         "## Perplexity of the held-out captions (Figure 5)",
         _against_topics(corel["rows"], "perplexity", 1),
         "![Perplexity against the number of topics](blei2003-perplexity.png)",
-        "## Held-out negative log-likelihood, nats an image (Figure 4)",
+        "## Held-out negative log-likelihood, nats per image (Figure 4)",
         _against_topics(corel["rows"], "nll", 1),
         "![Likelihood against the number of topics](blei2003-likelihood.png)",
         "GM-Mixture's is exact; those of GM-LDA and Corr-LDA, and all smoothed ones, are bounds.",
@@ -161,7 +166,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         _regions(msrc),
         "## Retrieval by text (Figure 8)",
         f"Mean average precision of all queries that at least two test images answer, K = {retrieval[0]['n_topics']}, "
-        "smoothed; *empirical* ranks by nothing.",
+        "smoothed; *empirical* gives every image the same words.",
         markdown_table(
             ("Model", *(f"{n} word{'s' if n != '1' else ''}" for n in lengths)),
             [
@@ -174,9 +179,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         ),
         "![Precision and recall](blei2003-retrieval.png)",
     ]
-    path = folder / "blei2003.md"
-    write_atomically(path, ("\n\n".join(parts) + "\n").encode())
-    return path
+    return write_parts(folder / "blei2003.md", parts)
 
 
 def _starts(n: int) -> str:
@@ -191,7 +194,7 @@ def _against_topics(rows: Rows, measure: str, digits: int) -> str:
         for smoothing, title in ESTIMATES.items():
             cells = [_values(rows, measure, model=model, smoothing=smoothing, n_topics=K) for K in topics]
             lines.append((model, title, *(with_error(values, digits) for values in cells)))
-    return markdown_table(("Model", "Estimate", *(f"K = {K}" for K in topics)), lines)
+    return markdown_table(("Model", "Estimate", *columns_of_topics(topics)), lines)
 
 
 def _without_near_copies(evidence: dict[str, Any]) -> list[str]:
@@ -223,11 +226,11 @@ def _without_near_copies(evidence: dict[str, Any]) -> list[str]:
     return [
         "## Without near copies",
         "Corel's pictures come in series of near copies with nearly the same caption, and the usual test images have "
-        "their series among the training images. One cluster an image, as in GM-Mixture, can keep a series together. "
+        "their series among the training images. One cluster per image, as in GM-Mixture, can keep a series together. "
         f"Here {evidence['series']['hidden']:.0%} of the series were hidden whole (smoothed perplexity; a lead is "
-        f"GM-Mixture's less Corr-LDA's). Corr-LDA stands better against GM-Mixture than with near copies at "
+        f"GM-Mixture's minus Corr-LDA's). Against GM-Mixture, Corr-LDA does better than with near copies at "
         f"{_of(grows, common)}.",
-        markdown_table(("Model", *(f"K = {K}" for K in topics)), lines),
+        markdown_table(("Model", *columns_of_topics(topics)), lines),
     ]
 
 
@@ -240,7 +243,7 @@ def _regions(msrc: dict[str, Any]) -> str:
                 _values(msrc["rows"], f"region_accuracy_at_{k}", model=model, n_topics=K) for K in topics
             ]
             lines.append((model, str(k), *(with_error(values, 3) for values in cells)))
-    return markdown_table(("Model", "Among the first", *(f"K = {K}" for K in topics)), lines)
+    return markdown_table(("Model", "Among the first", *columns_of_topics(topics)), lines)
 
 
 def write_figures(evidence: dict[str, Any], folder: Path) -> None:

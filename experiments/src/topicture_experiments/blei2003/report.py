@@ -3,7 +3,7 @@
     python -m topicture_experiments.blei2003.report --data DIR --out docs/results
 
 Held-out likelihood and caption perplexity against K, retrieval by text, the words of regions, and what becomes of it
-without near copies (blei2003_work). Everything is repeated from several starts; figures are means with standard errors
+without near copies (`work.py`). Everything is repeated from several starts; figures are means with standard errors
 over them. What was measured is kept beside the report as blei2003.json; a stopped run goes on from there unless --redo
 is given.
 

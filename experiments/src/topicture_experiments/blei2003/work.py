@@ -213,7 +213,7 @@ def facts(place: Path) -> dict[str, Any]:
 
 
 def assembled(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """The results of all fits as the page wants them: rows of each part, one retrieval a start."""
+    """The results of all fits as the page wants them: rows of each part, one retrieval per start."""
     stored = (evidence["plan"][name] for name in Plan._fields)
     plan = Plan._make(tuple(value) if isinstance(value, list) else value for value in stored)
     found = {unit: evidence["found"][unit.key] for unit in units(plan)}

@@ -1,4 +1,4 @@
-"""Descriptors of images compared on Corel-5k, from pixels: the usual 260 words, five words an image.
+"""Descriptors of images compared on Corel-5k, from pixels: the usual 260 words, five words per image.
 
 Every descriptor gives an image one row of numbers, and the images with the nearest rows vote (`knn_vote`). Scalings,
 projections, codebooks and the rule of the vote are learned from the training images alone.
@@ -133,7 +133,7 @@ def described(
 
 
 def image_rows(corpus: Corpus) -> np.ndarray:
-    """One row an image, (D, L): its descriptor, its bag of visual words, or the mean of its regions."""
+    """One row per image, (D, L): its descriptor, its bag of visual words, or the mean of its regions."""
     if corpus.descriptor is not None:
         return corpus.descriptor
     if corpus.visual_words is not None:

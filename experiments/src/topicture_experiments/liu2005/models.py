@@ -1,9 +1,9 @@
 """The experiment of Liu and Tang 2005: maximum normalised score against the number of latent components (Table 1).
 
 Each part is learned from its tagged images and measured on its hidden ones, with the threshold that gives the largest
-score (MODELS.md section 6). LSA by propagation has a ranked list without probabilities: at each threshold it is cut to
-the mean number of words, over all parts, that LSA by soft inference predicts there. The table holds means and standard
-errors over the parts.
+score (MODELS.md, section 6). LSA by propagation has a ranked list without probabilities: at each threshold it is cut
+to the mean number of words, over all parts, that LSA by soft inference predicts there. The table holds means and
+standard errors over the parts.
 """
 
 import math
@@ -21,6 +21,7 @@ from topicture.models.registry import make_annotator
 from topicture.models.spaces.iwe import IWE
 from topicture.models.spaces.lsa import LSA
 from topicture.models.spaces.nlsa import NLSA
+from topicture_experiments.shared.tables import standard_error
 
 __all__ = [
     "BASELINE",
@@ -91,12 +92,7 @@ class Table(NamedTuple):
 
     def standard_error(self) -> dict[str, np.ndarray]:
         """Standard error of the mean; NaN for a single part."""
-        n = len(self.parts)
-        unknown = np.full(len(self.components), np.nan)
-        return {
-            title: values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else unknown
-            for title, values in self.scores.items()
-        }
+        return {title: standard_error(values) for title, values in self.scores.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values."""

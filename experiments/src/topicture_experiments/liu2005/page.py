@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicture.annotations.figures.style import legend, line_looks, panels, save_figure
-from topicture.atomic import write_atomically
 from topicture_experiments.liu2005.models import (
     BASELINE,
     COMPONENTS,
@@ -19,7 +18,13 @@ from topicture_experiments.liu2005.models import (
     merged,
 )
 from topicture_experiments.shared.running import measured
-from topicture_experiments.shared.tables import markdown_table, with_error
+from topicture_experiments.shared.tables import (
+    columns_of_topics,
+    markdown_table,
+    verdict,
+    with_error,
+    write_parts,
+)
 
 __all__ = ["claims", "tables", "write_figure", "write_page"]
 
@@ -102,8 +107,7 @@ def _judged(finding: Finding, table: Table) -> tuple[str, str]:
     difference = table.scores[finding.better] - worse  # (parts, components)
     by_components = difference.mean(axis=0)
     agrees = np.abs(by_components) <= CLOSE if finding.close else by_components > 0
-    verdict = "holds" if agrees.all() else "holds partly" if agrees.any() else "does not hold"
-    return with_error(difference.mean(axis=1), sign="+"), verdict
+    return with_error(difference.mean(axis=1), sign="+"), verdict(agrees)
 
 
 # --- Page -------------------------------------------------------------------------------------------------------
@@ -136,15 +140,13 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         DIFFERENCES.format(images=_images(evidence)),
         "## Published (Table 1)",
         markdown_table(
-            ("", *(f"K = {K}" for K in COMPONENTS)),
+            ("", *columns_of_topics(COMPONENTS)),
             [(title, *(f"{score:.3f}" for score in row)) for title, row in PUBLISHED.items()],
         ),
         *sections,
         "![Maximum normalised score against the number of components](liu2005.png)",
     ]
-    path = folder / "liu2005.md"
-    write_atomically(path, ("\n\n".join(parts) + "\n").encode())
-    return path
+    return write_parts(folder / "liu2005.md", parts)
 
 
 def _explanation(evidence: dict[str, Any], found: dict[Kind, Table]) -> str:
@@ -166,9 +168,9 @@ def _explanation(evidence: dict[str, Any], found: dict[Kind, Table]) -> str:
             "**Why Z decides.** Three neighbours have few words: a true word that none of them has gets probability 0, "
             "and no threshold can predict it. The map gives every word near an image's place some probability, so IWE "
             "adds much to Z = 3. With many neighbours NLSA reaches nearly all true words by itself. Its answers are "
-            "then broad, but a map learned from captions of three words or so has hardly a place for a broad answer: "
-            "in 2 dimensions the place that fits best is farther from it than the word frequencies are, and what "
-            "IWE answers is worse than what it was given. More dimensions and larger ridges lose less.",
+            "then broad, but a map learned from captions of about three words has hardly any place for a broad answer: "
+            "in 2 dimensions the best-fitting place is farther from it than the word frequencies are, and IWE's answer "
+            "is worse than the one it was given. More dimensions and larger ridges lose less.",
             markdown_table(
                 (
                     "Data",
@@ -179,8 +181,8 @@ def _explanation(evidence: dict[str, Any], found: dict[Kind, Table]) -> str:
                 ),
                 rows,
             ),
-            "**LSA and PLSA.** No score of Z = 3 can be much above the share of true words reached, which is below "
-            "what PLSA scores, for PLSA answers with a probability for every word. The paper's PLSA "
+            "**LSA and PLSA.** No score with Z = 3 can be much above the share of true words reached, and that is "
+            "below PLSA's score, since PLSA answers with a probability for every word. The paper's PLSA "
             f"({min(PUBLISHED['PLSA']):.3f} to {max(PUBLISHED['PLSA']):.3f}) scores like word frequencies alone "
             f"({_frequency_scores(found)} here); ours does better, so the baseline is harder to beat. With Z chosen, "
             "LSA2 and NLSA are above it. LSA1 has no Z: it takes the words of one image after the other, pools "
@@ -196,18 +198,18 @@ def _frequency_scores(found: dict[Kind, Table]) -> str:
 
 DIFFERENCES = """\
 - **Data.** The paper had ten subsets of 80 Corel CDs with 5,000 training and 2,000 test images and 150 words each;
-  their pictures are not to be had. {images}. Corel-5k has 260 words, the subsets 144 to 174. Divisions of Corel-5k
+  their pictures are not available. {images}. Corel-5k has 260 words, the subsets 144 to 174. Divisions of Corel-5k
   share images, so their standard errors are too small for other collections.
 - **Features.** Colour histograms of the centre, the upper and the lower part, as in the paper, which gives neither
-  the parts' outlines nor the threshold: here the middle rectangle, the two halves, and colours of at least 2 % of a
+  the parts' outlines nor the threshold: here the middle rectangle, the two halves, and colours of at least 2% of a
   part, as shares of its pixels. Blobs are present or absent. PLSA counts a colour once for every tenth of its part
   that it covers, begun or whole.
 - **Not stated, chosen on held-out tagged images.** The weight of words against the visual part, and the ridges of the
   map (without a ridge E has no minimum). The bandwidth is the median distance.
 - **As published**: Z = 3, a map of 2 dimensions, coordinates as printed, that is not centred. **Chosen by
   validation**: Z, dimensions; centred coordinates, which did better on held-out tagged images.
-- **PLSA** is tempered and smoothed, from one start; the paper does not tell how its own was learned.
-- **Word frequency**, a row that the paper lacks, predicts the most frequent words for every image."""
+- **PLSA** is tempered and smoothed, from one start; the paper does not say how its own was learned.
+- **Word frequency**, a row that the paper does not have, predicts the most frequent words for every image."""
 
 
 def _findings(found: dict[Kind, Table]) -> str:
@@ -226,7 +228,7 @@ def _score_table(table: Table) -> str:
         for title in TITLES
         if title in table.scores
     ]
-    return markdown_table(("", *(f"K = {K}" for K in table.components)), rows)
+    return markdown_table(("", *columns_of_topics(table.components)), rows)
 
 
 def _chosen(evidence: dict[str, Any], kind: Kind, components: Sequence[int]) -> str:
@@ -267,7 +269,7 @@ def _images(evidence: dict[str, Any]) -> str:
 
 
 def write_figure(evidence: dict[str, Any], folder: Path) -> Path:
-    """Draw liu2005.png: the published curves and ours, one panel a table."""
+    """Draw liu2005.png: the published curves and ours, one panel per table."""
     found = tables(evidence)
     titles = ["the paper's Table 1", *(f"{kind.data}, {PANELS[kind.setting]}" for kind in found)]
     figure, axes = panels(titles, (3.4, 2.8), share_y=True)

@@ -173,7 +173,7 @@ def run(options: Options, tell: Tell) -> None:
         write_page(evidence.values, options.out)
     if n_done < len(wanted):
         raise TopictureError(
-            f"{len(wanted) - n_done} of {len(wanted)} cells are not measured yet; run again to go on"
+            f"{len(wanted) - n_done} of {len(wanted)} cells are not measured yet; the same command goes on from here"
         )
 
 

@@ -119,7 +119,7 @@ def run(
     topics : numbers of topics K
     models : title -> registry name
     settings : title -> parameters other than the number of topics
-    seeds : each model runs once a part with each
+    seeds : each model runs once per part with each
     on_run : told of each finished run
     """
     if not topics or not models:
@@ -150,7 +150,7 @@ def figures(curves: Curves) -> dict[str, Figure]:
 
 
 def _figure(curves: Curves, titles: Sequence[str]) -> Figure:
-    """One panel a measure; a model without topics is a level."""
+    """One panel per measure; a model without topics is a level."""
     figure, axes = panels(list(MEASURES.values()), PANEL)
     for panel, measure in zip(axes, MEASURES, strict=True):
         looks = line_looks(title for title in titles if not _is_level(curves.experiments[title]))

@@ -11,12 +11,17 @@ import numpy as np
 from topicture.annotations.figures.plots import save_figure
 from topicture.annotations.measures.experiment import Experiment, Run
 from topicture.annotations.measures.metrics import Summary
-from topicture.atomic import write_atomically
 from topicture_experiments.shao.choice import GRIDS
 from topicture_experiments.shao.models import FIGURES, MEASURES, MODELS, Curves, figures
 from topicture_experiments.shao.work import OPTIMA, key
 from topicture_experiments.shared.running import measured
-from topicture_experiments.shared.tables import markdown_table, verdict, with_error
+from topicture_experiments.shared.tables import (
+    columns_of_topics,
+    markdown_table,
+    verdict,
+    with_error,
+    write_parts,
+)
 
 __all__ = ["claims", "curves_of", "finished_topics", "write_figures", "write_page"]
 
@@ -50,7 +55,7 @@ def finished_topics(evidence: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def curves_of(evidence: Mapping[str, Any]) -> Curves:
-    """The measured runs as experiments, one a model and number of topics that is finished."""
+    """The measured runs as experiments, one for each model and finished number of topics."""
     plan, found, topics = evidence["plan"], evidence["found"], finished_topics(evidence)
 
     def experiment(title: str, K: int) -> Experiment:
@@ -164,14 +169,14 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         f"**Data.** {len(plan['subsets'])} of the ten Corel subsets of Barnard et al. 2003, as in the papers: the "
         f"small part of each (on average {sizes[0]} images) is tagged, the large one ({sizes[1]} images) is annotated, "
         f"and everything is learned from both ({sizes[2]} words). Two things differ: blobs are the original clustering "
-        "into 500 (the papers made 600 of their own), and only say whether a blob occurs. Figures are means ± standard "
-        "errors over subsets. Subsets overlap, so the errors are somewhat too small.",
+        "into 500 (the papers made 600 of their own), and only tell whether a blob occurs. Figures are means ± "
+        "standard errors over subsets. Subsets overlap, so the errors are somewhat too small.",
         "**Settings.** Every model gets its hyper-parameters in the same way, separately on each subset, by threefold "
         f"cross-validation within the tagged images ({plan['n_topics']} topics, one start, accuracy decides; the "
-        "search is in `experiments/shao_choice.py`). Captions of the images to annotate are never looked at. "
+        "search is in `topicture_experiments/shao/choice.py`). Captions of the images to annotate are never looked at. "
         "What was chosen holds for all numbers of topics; LapVar2 takes what was chosen for LapVar1, whose objective "
         f"it has. Fits have {_starts(plan['n_init'])} and end, for the regularised mixtures, at a relative change of "
-        "1e-4 of the objective. Corrected equations: docs/models.md, errata of 000_ and 003_. "
+        "1e-4 of the objective. Corrected equations: docs/models.md, section 5. "
         + " ".join(evidence.get("notes", [])),
         "## The papers' findings",
         "The papers print curves without numbers, so findings are compared. A finding about two models holds if it "
@@ -181,9 +186,9 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         "Why some findings differ. Our mixture of unigrams and pLSA-Words have pseudo-counts that were chosen like "
         "everything else, which lifts them above the empirical ranking; the papers name none. Tempering makes "
         "pLSA-Words a far stronger rival than the published one, but its exponent was chosen with "
-        f"{plan['n_topics']} topics, and one that suits these can merge all of many topics into one, which leaves the "
-        "empirical ranking. A temperature above 1 is part of what makes LapVar1 better than the mixture; what the "
-        "graph adds to that is said below the table of optima.",
+        f"{plan['n_topics']} topics, and an exponent that suits these can merge a larger number of topics into one, "
+        "which leaves only the empirical ranking. A temperature above 1 is part of what makes LapVar1 better than the "
+        "mixture; what the graph adds to that stands below the table of optima.",
         "## Accuracy (higher is better) and complete length (lower is better)",
         *(f"![{caption}]({name}.png)" for name, (caption, _) in FIGURES.items()),
         *(part for measure, label in MEASURES.items() for part in (f"{label}:", _by_topics(curves, measure))),
@@ -200,9 +205,7 @@ def write_page(evidence: Mapping[str, Any], folder: Path) -> Path:
         "than its standard error.",
         _choices(evidence),
     ]
-    path = folder / "shao.md"
-    write_atomically(path, ("\n\n".join(parts) + "\n").encode())
-    return path
+    return write_parts(folder / "shao.md", parts)
 
 
 def _missing(wanted: Sequence[int], finished: Sequence[int]) -> str:
@@ -217,7 +220,7 @@ def _starts(n: int) -> str:
 
 
 def _reading(curves: Curves) -> str:
-    """The order of the models in one sentence a measure."""
+    """The order of the models in one sentence per measure."""
     sentences = []
     for measure, label in MEASURES.items():
         means = {title: _values(curves, title, measure).mean(axis=0) for title in curves.experiments}
@@ -234,11 +237,11 @@ def _by_topics(curves: Curves, measure: str) -> str:
         (title, *(with_error(values, digits) for values in _values(curves, title, measure)))
         for title in curves.experiments
     ]
-    return markdown_table(("", *(f"K = {K}" for K in curves.topics)), rows)
+    return markdown_table(("", *columns_of_topics(curves.topics)), rows)
 
 
 def _optimum(evidence: Mapping[str, Any], title: str, name: str) -> np.ndarray:
-    """One value a subset."""
+    """One value per subset."""
     plan, found = evidence["plan"], evidence["found"]
     return np.array([found[key("optimum", title, s, plan["n_topics"])][name] for s in plan["subsets"]])
 
@@ -270,7 +273,7 @@ def _optima(evidence: Mapping[str, Any]) -> str:
                 f"{column(title, 'fit_cpu_seconds').mean():.0f}",
             )
         )
-    return markdown_table(("", "objective", "accuracy", "its gain", "complete length", "CPU s a fit"), rows)
+    return markdown_table(("", "objective", "accuracy", "its gain", "complete length", "CPU s per fit"), rows)
 
 
 def _choices(evidence: Mapping[str, Any]) -> str:
@@ -291,7 +294,7 @@ def _choices(evidence: Mapping[str, Any]) -> str:
 def _by_value(
     chosen: Sequence[Mapping[str, Any]], grids: Sequence[Mapping[str, Sequence[Any]]], i: int
 ) -> dict[str, list[float]]:
-    """Value of the i-th parameter -> accuracies, one a subset, with the best of the parameters searched before."""
+    """Value of the i-th parameter -> accuracies, one per subset, with the best of the parameters searched before."""
     names = [name for grid in grids for name in grid]
     reached: dict[str, list[float]] = {}
     for choice in chosen:

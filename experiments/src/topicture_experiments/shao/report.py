@@ -3,7 +3,7 @@
     python -m topicture_experiments.shao.report --data DIR --out docs/results
 
 First the hyper-parameters of every model are chosen on every subset by cross-validation within its tagged images
-(`shao_choice`), then every model learns with every number of topics, and annotates the hidden images. Beside that,
+(`choice.py`), then every model learns with every number of topics, and annotates the hidden images. Beside that,
 several ways out of poor local optima are compared. What was measured is kept beside the report as shao.json after every
 piece of work; a run that was stopped goes on from there, and --redo begins anew. The page shows the numbers of topics
 that are finished.

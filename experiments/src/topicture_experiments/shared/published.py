@@ -1,7 +1,7 @@
 """What the five papers say, in size, about each claim that is tested, and why ours differs where it does.
 
-Most papers print curves without numbers; then the words of the paper are told in ours. Reasons name what was measured;
-a reason that was not tested is called a guess.
+Most papers print curves without numbers; their words are then given in ours. A reason names what was measured, without
+its figures, which stand in the reports; one that was not tested is called a guess.
 """
 
 from typing import NamedTuple
@@ -15,8 +15,8 @@ class Said(NamedTuple):
 
 
 _COPIES = (
-    "Corel's near copies favour one cluster an image: with whole series hidden Corr-LDA stands better against it at "
-    "every K, though its lead there is within the noise (section *Without near copies*)"
+    "Corel's near copies favour one cluster per image; with whole series hidden Corr-LDA does better against it, "
+    "though not by more than the noise (section *Without near copies*)"
 )
 
 BLEI2003 = {
@@ -26,15 +26,15 @@ BLEI2003 = {
     "Smoothing repairs that": Said("yes (curves)"),
     "Corr-LDA's joint likelihood is close to GM-LDA's": Said("as good a fit (curves)"),
     "Corr-LDA names regions better than GM-LDA": Said("one example, no figures"),
-    "Corr-LDA retrieves best": Said("three queries (curves)", "near copies as well (for retrieval a guess)"),
+    "Corr-LDA retrieves best": Said("three queries (curves)", "near copies again (for retrieval, a guess)"),
 }
 
 _Z = (
-    "Z = 3 neighbours hold a third to 43% of the true words, so no threshold reaches PLSA, which answers with all "
-    "words; with Z chosen LSA2 and NLSA are ahead"
+    "Z = 3 neighbours lack most of the true words (section *The paper's findings*), so no threshold reaches PLSA, "
+    "which answers with all words; with Z chosen LSA2 and NLSA are ahead"
 )
 _MAP = (
-    "the map spreads what Z = 3 left out; with Z chosen there is nothing left out, and 2 to 10 dimensions can't "
+    "the map supplies what Z = 3 leaves out; with Z chosen nothing is left out, and a map of few dimensions can't "
     "hold broad answers (measured as divergence)"
 )
 
@@ -82,9 +82,11 @@ SHAO = {
 }
 
 _SAME = "with equal rates EMM is DBA with alpha = 1, number for number, and validation prefers equal rates"
-_CODEBOOK = "Corr-LDA sees real-valued features, the others a codebook of them (a guess: not tested apart)"
+_CODEBOOK = (
+    "Corr-LDA sees real-valued features, the others a codebook of them (a guess, not tested separately)"
+)
 _MARGIN = (
-    "the margin trains the ranking of an image's tags; the generative part suffers for it where tags are few"
+    "the margin trains the ranking of an image's tags, at the cost of the generative part where tags are few"
 )
 
 YANG2010 = {

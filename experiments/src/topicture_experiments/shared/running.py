@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 Tell = Callable[[str, int, int], None]
 """Told what was just done, how much is done now, and of how much."""
 
-# One thread a process: the work is spread over processes, and JAX reads this when it starts in them.
+# One thread per process: the work is spread over processes, and JAX reads this when it starts in them.
 _ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",

@@ -1,4 +1,4 @@
-"""What the report on Yang et al. 2010 holds of the paper's findings, from what `report.py` measured."""
+"""What became of the findings of Yang et al. 2010, judged by what `report.py` measured."""
 
 import math
 from collections.abc import Sequence
@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicture_experiments.shared.tables import with_error
+from topicture_experiments.shared.tables import standard_error, verdict, with_error
 from topicture_experiments.yang2010.run import COMPARED, KS
 
-__all__ = ["CLASSIFIERS", "TOP", "Measured", "claims", "read_measured", "standard_error"]
+__all__ = ["CLASSIFIERS", "TOP", "Measured", "claims", "read_measured"]
 
 CLASSIFIERS = ("emm-margin", "emm-ml", "dba")
 TOP = 4  # position of k = 5
@@ -63,12 +63,6 @@ def read_measured(evidence: dict[str, Any]) -> Measured:
 
 def _mean(values: np.ndarray, index: int = TOP) -> float:
     return float(values[:, index].mean()) if len(values) else math.nan
-
-
-def standard_error(values: np.ndarray) -> np.ndarray:
-    """Standard error over folds (axis 0); NaN for fewer than two."""
-    n = len(values)
-    return values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(values.shape[1:], math.nan)
 
 
 # --- Claims -----------------------------------------------------------------------------------------------------
@@ -179,8 +173,8 @@ def _stable(seen: Measured, axis: str, claim: str) -> tuple[str, str, str]:
             kept[model] = ends[1] / ends[0] if ends[0] > 0 else math.nan
         ends_in_words = f"{easy[0]} to {hard[0]} tags" if axis == "tags" else f"{hard[1]:.0%} of the images"
         lines.append(
-            f"{data}, {ends_in_words}: {kept['dba']:.0%} of its accuracy left to dba, "
-            f"{kept['emm-margin']:.0%} to emm-margin"
+            f"{data}, {ends_in_words}: dba keeps {kept['dba']:.0%} of its accuracy, "
+            f"emm-margin {kept['emm-margin']:.0%}"
         )
         held.append(kept["emm-margin"] > kept["dba"] + 0.05)
     return claim, "; ".join(lines), _verdict(held, len(held), len(seen.problems))
@@ -203,7 +197,5 @@ def _verdict(held: Sequence[bool], n_measured: int = 1, n_problems: int = 1) -> 
     """In words, and on how many of the problems where that is not on all of them."""
     if not held:
         return "not measured"
-    verdict = "holds" if all(held) else "holds partly" if any(held) else "does not hold"
-    return (
-        verdict if n_measured == n_problems else f"{verdict} ({n_measured} of {n_problems} problems measured)"
-    )
+    where = "" if n_measured == n_problems else f" ({n_measured} of {n_problems} problems measured)"
+    return verdict(held) + where

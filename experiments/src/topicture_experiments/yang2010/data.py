@@ -1,7 +1,7 @@
 """The data of the report on Yang et al. 2010: Corel-5k and MSRC v2 from pixels, in small files that travel.
 
-The paper's Alipr and LabelMe pictures are not to be had. As in the paper a region is a bag of SIFT words of 1,000
-patches an image; a second form has one word of deep features a region. The same regions carry real-valued features,
+The paper's Alipr and LabelMe pictures are not available. As in the paper a region is a bag of SIFT words of 1,000
+patches per image; a second form has one word of deep features per region. The same regions carry real-valued features,
 which Corr-LDA needs. Codebooks are k-means on all pictures of a set: they see no caption.
 """
 

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from topicture.annotations.figures.style import legend, line_looks, panels, save_figure
-from topicture.atomic import write_atomically
 from topicture_experiments.shared.running import measured
-from topicture_experiments.shared.tables import markdown_table, with_error
+from topicture_experiments.shared.tables import markdown_table, standard_error, with_error, write_parts
 from topicture_experiments.yang2010.claims import (
     CLASSIFIERS,
     TOP,
     Measured,
     claims,
     read_measured,
-    standard_error,
 )
 from topicture_experiments.yang2010.run import COMPARED, KS, REGION_KS, VARIANTS
 from topicture_experiments.yang2010.settings import FAILING, Tried, ranked
@@ -37,8 +35,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         "# Hybrid generative/discriminative learning for automatic image annotation (Yang, Bian and Zha, 2010): "
         "our figures",
         f"Written by `python -m topicture_experiments.yang2010.report`; {measured(evidence)}, {done}. "
-        "Means ± standard errors over those folds of one five-fold cross-validation that "
-        "were measured; differences are taken on folds that both models have.",
+        "Means ± standard errors over the folds that were measured of one five-fold cross-validation; differences are "
+        "taken over the folds that both models have.",
         HEAD,
         *evidence.get("notes", []),
         markdown_table(
@@ -46,10 +44,10 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
                 "Problem",
                 "Images",
                 "Tags",
-                "Tags an image",
+                "Tags per image",
                 "Regions",
                 "Visual words",
-                "Tokens a region",
+                "Tokens per region",
                 "Features",
             ),
             [
@@ -67,8 +65,8 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
             ],
         ),
         "## The paper's findings",
-        "A difference counts where its mean over the folds is more than two standard errors from 0, that of a single "
-        "fold (without ±) as it is.",
+        "A difference counts if its mean over the folds is more than two standard errors from 0; with a single fold "
+        "(no ±) any difference counts.",
         markdown_table(("Finding", "Here", "Verdict"), claims(evidence)),
         REASONS,
         "## Top-k accuracy of images (Figure 2, left)",
@@ -82,7 +80,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         if seen.swept
         else "",
         "## Regions (Figure 3)",
-        "Share of the regions with a true word whose word is among their k best.",
+        "Share of the regions with a known true word that have it among their k best.",
         _region_table(seen),
         "![Top-k accuracy of regions](yang2010-regions.png)",
         "## What the corrections and the settings change",
@@ -90,9 +88,7 @@ def write_page(evidence: dict[str, Any], folder: Path) -> Path:
         _settings_table(folder / "yang2010-settings.json"),
         EQUATIONS,
     ]
-    path = folder / "yang2010.md"
-    write_atomically(path, ("\n\n".join(part for part in parts if part) + "\n").encode())
-    return path
+    return write_parts(folder / "yang2010.md", parts)
 
 
 def _image_table(seen: Measured) -> str:
@@ -162,12 +158,12 @@ def _settings_table(path: Path) -> str:
         if row.problem == FAILING and row.fold == 0
     ]
     return (
-        "## How the defaults were chosen\n\nTop-5 accuracy of hidden thirds of training images, by "
-        "`python -m topicture_experiments.yang2010.settings`; the last column is its mean ratio to word frequency, "
-        "which decides.\n\n"
+        "## How the defaults were chosen\n\nTop-5 accuracy on hidden thirds of the training images, measured by "
+        "`python -m topicture_experiments.yang2010.settings`. The last column, the mean ratio to word frequency, "
+        "decides.\n\n"
         + markdown_table(("Model", "Settings", *problems, "Ratio"), lines)
-        + "\n\nWhere EMM_d fails, SIFT bags of Corel, by the same command: a third of the training images of the first "
-        "fold hidden.\n\n" + markdown_table(("Model", "Settings", "Top 5"), mends)
+        + "\n\nWhere EMM_d fails (SIFT bags of Corel), by the same command, with a third of the first fold's training "
+        "images hidden:\n\n" + markdown_table(("Model", "Settings", "Top 5"), mends)
     )
 
 
@@ -217,7 +213,7 @@ def _draw(
     y_label: str,
     path: Path,
 ) -> None:
-    """A panel a group: mean of each model's curve over the folds, with standard errors."""
+    """A panel for each group: mean of each model's curve over the folds, with standard errors."""
     if not groups:
         return
     figure, axes = panels(list(groups), (4.2, 3.0), columns=2)

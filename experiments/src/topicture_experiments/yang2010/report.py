@@ -2,7 +2,7 @@
 
     python -m topicture_experiments.yang2010.report --data DIR --out docs/results
 
-Five-fold cross-validation on Corel-5k and MSRC v2 from pixels (yang2010_data): top-k accuracy of images, against the
+Five-fold cross-validation on Corel-5k and MSRC v2 from pixels (`data.py`): top-k accuracy of images, against the
 number of tags and of training images (the paper's Figure 2), and top-k accuracy of regions with and without captions
 (Figure 3), of Corr-LDA, DBA, EMM by likelihood and EMM by max-margin, with word frequency as floor. What was measured
 is kept beside the report as yang2010.json; a stopped run goes on from there unless --redo is given. With a limit of 0

@@ -164,7 +164,7 @@ _LOADED: dict[Path, Problem] = {}
 
 
 def do(files: Mapping[str, Path], settings: Settings | None, job: Job) -> dict[str, Any]:
-    """`run_job` on a problem that is read once a process."""
+    """`run_job` on a problem that is read once per process."""
     path = files[job.data]
     if path not in _LOADED:
         _LOADED[path] = load_problem(path)

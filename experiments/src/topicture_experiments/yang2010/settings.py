@@ -3,11 +3,11 @@
     python -m topicture_experiments.yang2010.settings --data DIR --out docs/results
 
 Three problems that differ in what a region is: the training images of Corel-5k and of a Corel subset by their original
-blobs, one visual word a region, and those of MSRC v2 by bags of SIFT words. A setting is judged by the top-5 accuracy
+blobs, one visual word per region, and those of MSRC v2 by bags of SIFT words. A setting is judged by the top-5 accuracy
 of the hidden folds over that of word frequency, averaged over the problems.
 
-Besides, what mends EMM_d where it fails: on bags of SIFT words of Corel-5k, the training images of the report's first
-fold.
+It also tries what mends EMM_d where it fails: on bags of SIFT words of Corel-5k, the training images of the report's
+first fold.
 """
 
 import argparse
