@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from topicture.collection.outputs import Outputs
 from topicture.store import Catalog
 
-__all__ = ["never_written"]
+__all__ = ["never_written", "picture_output"]
 
 
 def never_written(catalog: Catalog) -> Callable[[Path], str | None]:
@@ -19,3 +20,10 @@ def never_written(catalog: Catalog) -> Callable[[Path], str | None]:
         return "a file of the catalog" if path.is_relative_to(folder) else None
 
     return reason
+
+
+def picture_output(catalog: Catalog, path: Path, *, force: bool) -> Outputs:
+    """The output of a PNG file; raises OutputError where it must not be written."""
+    output = Outputs(path.parent, force=force, pictures=True, never=never_written(catalog))
+    output.check([path.name])
+    return output

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    photos: Annotated[Path, typer.Argument(help="Folder of photos, with all its subfolders.")],
+    photos: Annotated[Path, typer.Argument(help="A folder of photos; its subfolders belong to it.")],
     catalog: Annotated[
         Path | None,
         typer.Option("--catalog", "-c", help="Where the catalog goes; PHOTOS/.topicture by default."),
@@ -37,7 +37,7 @@ def init(
     network: Annotated[
         str | None,
         typer.Option(
-            help="Network for deep features: lite0, lite2 (slower, a little better), or a manifest."
+            help="Network for deep features: lite0, lite2 (slower, slightly better), or a manifest file."
         ),
     ] = None,
     view: Annotated[
@@ -72,20 +72,20 @@ def scan(
     yes: Annotated[
         bool,
         typer.Option(
-            "--yes", "-y", help="Let tags go whose keywords are gone from the files, however many they are."
+            "--yes", "-y", help="Remove tags whose keywords are gone from the files, however many there are."
         ),
     ] = False,
     catalog: CatalogOption = None,
     root: Annotated[
         Path | None,
         typer.Option(
-            help="Where the photos are now: for a catalog that was copied, or that they moved from."
+            help="Where the photos are now, if the catalog was copied or the photos were moved away from it."
         ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Bring the catalog up to date: new, changed, moved and vanished photos, and keywords that others wrote.
+    """Bring the catalog up to date: new, changed, moved and missing photos, and keywords of other programs.
 
     'topicture undo' takes back what it changed.
     """
@@ -100,12 +100,12 @@ def scan(
     elif not quiet:
         print_scan(result)
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
-    tell_lines("Decided here, and changed by another program", result.conflicts, quiet=quiet or as_json)
+    tell_lines("Decided here, changed by another program", result.conflicts, quiet=quiet or as_json)
     if result.withheld and not as_json:
-        tell_lines("Their keywords are gone from the files", result.withheld)
+        tell_lines("Tags whose keywords are gone from the files", result.withheld)
         if _may_withdraw(len(result.withheld)):
             withdrawn = library.scan(withdraw_many=True).withdrawn
-            print(f"{counted(withdrawn, 'tag')} taken away; 'topicture undo' brings them back.")
+            print(f"Removed {counted(withdrawn, 'tag')}; 'topicture undo' restores them.")
             finish(result.skipped, result.conflicts)
             return
     finish(result.skipped, result.conflicts, result.withheld)
@@ -118,17 +118,17 @@ def is_terminal() -> bool:
 def _may_withdraw(n: int) -> bool:
     """Ask, where somebody is there to answer."""
     if is_terminal():
-        return typer.confirm(f"Take {counted(n, 'tag')} away with them?", default=False)
+        return typer.confirm(f"Remove {counted(n, 'tag')}?", default=False)
     print(
-        f"topicture: {counted(n, 'tag')} would go with them, which is many: left as they are. "
-        "'topicture scan --yes' takes them away.",
+        f"topicture: {counted(n, 'tag')} would be removed, which is a lot: nothing was changed about them. "
+        "'topicture scan --yes' removes them.",
         file=sys.stderr,
     )
     return False
 
 
 def status(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
-    """Where the collection stands: photos, tags, suggestions, and what is still to be written."""
+    """Show where the collection stands: photos, tags, suggestions, and what is still to be written."""
     from topicture.app.console.tables import print_status
 
     result = find(catalog).status()
@@ -136,8 +136,8 @@ def status(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
         print_json(result)
     else:
         print_status(result)
-        tell_lines("Could not be written, and stays pending", result.troubles)
-        tell_lines("Could not be looked at", result.unreadable)
+        tell_lines("Could not be written (still pending)", result.troubles)
+        tell_lines("Could not be read", result.unreadable)
     finish(result.troubles, ["pending"] * (result.pending_writes + result.conflicts))
 
 
@@ -146,25 +146,25 @@ def backup(
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy all decisions and models into a new folder, which can serve as a catalog itself (--catalog)."""
+    """Copy all decisions and models into a new folder, which is a catalog itself (--catalog)."""
     made = find(catalog).backup(folder)
     print_json({"backup": made}) if as_json else print(f"Backup: {printable(str(made))}")
 
 
 def check(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
-    """Check that the catalog is whole: database, log of decisions, models, search index."""
+    """Check the catalog for damage: database, log of decisions, models, search index."""
     problems = find(catalog).check()
     if as_json:
         print_json({"problems": problems})
     else:
-        print("The catalog is whole." if not problems else f"{len(problems)} problems:")
+        print("No problems found." if not problems else f"{counted(len(problems), 'problem')}:")
         for problem in problems:
             print(f"  {printable(problem)}")
     finish(problems)
 
 
 def doctor(as_json: JsonOption = False) -> None:
-    """Check that this machine has what Topicture needs. Looks at nothing outside it."""
+    """Check that this machine has what Topicture needs, without contacting any other."""
     from topicture.app.verbs.doctor import examine
 
     findings = examine()

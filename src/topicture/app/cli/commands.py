@@ -44,7 +44,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="topicture",
     cls=_Commands,
-    help="Learns the words of your photo collection and finds them in your pictures. Private, offline.",
+    help="Learns the words of your photo collection and finds them in your pictures. Private and offline.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -58,7 +58,7 @@ def run() -> int:
     except _CommandEnded as ended:
         raise ended.error from None
     except typer.Abort:
-        raise TopictureError("nothing was done: the question was not answered by yes") from None
+        raise TopictureError("nothing was done: the answer was not yes") from None
     except Exception as error:
         # Typer's errors of usage have no public base class.
         if not hasattr(error, "format_message"):
@@ -98,12 +98,12 @@ def options(
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the page (index.html) and demo.json.")] = Path("demo"),
     images: Annotated[int, typer.Option(help="Number of photos to render.")] = 600,
-    seed: Annotated[int, typer.Option(help="Another seed is another collection.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes that render and look at photos.")] = os.cpu_count()
+    seed: Annotated[int, typer.Option(help="Another seed gives another collection.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes that render and analyse photos.")] = os.cpu_count()
     or 1,
     force: ForceOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Render a sample collection, hide three quarters of its tags, learn, suggest tags, and show how good they are."""
     from topicture.app.console.demo import print_demo

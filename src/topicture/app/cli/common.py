@@ -39,16 +39,18 @@ CatalogOption = Annotated[
         "--catalog",
         "-c",
         envvar="TOPICTURE_CATALOG",
-        help="Folder of photos or of the catalog; else the catalog that the working folder lies under.",
+        help="Folder of the photos or of the catalog; by default the nearest catalog above this folder.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Also replace a file that Topicture did not write; never a photo.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and only what was asked for.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show no progress, and only what was asked for.")
+]
 WorkersOption = Annotated[
-    int, typer.Option(min=0, help="Processes that look at photos; 0 works in this one.")
+    int, typer.Option(min=0, help="Processes that analyse photos; 0 uses only this one.")
 ]
 WORKERS = os.cpu_count() or 1
 
@@ -59,7 +61,7 @@ def find(catalog: Path | None, start: Path | None = None) -> Library:
     with suppress(TopictureError):  # what is wrong with a catalog is told by the command itself
         moved_from = library.moved_from()
         if moved_from is not None:
-            moved = f"The collection has moved here from {moved_from}."
+            moved = f"The collection was moved here from {moved_from}."
             print(printable(moved), file=sys.stderr)
     return library
 

@@ -15,6 +15,7 @@ from topicture.app.cli.common import (
     print_json,
     tell_lines,
 )
+from topicture.app.console.counting import counted
 from topicture.collection.words import printable
 
 __all__ = ["register"]
@@ -51,9 +52,9 @@ def write(
                 words += [f"-{printable(word)}" for word in change.removed]
                 print(f"{printable(change.sidecar)}  {' '.join(words)}")
         print(
-            f"{result.written} sidecars {'would be' if dry_run else ''} written".replace("  ", " ")
-            + (f", {result.unchanged} were up to date" if result.unchanged else "")
-            + (f", {len(result.pending)} stay pending" if result.pending else "")
+            f"{'Would write' if dry_run else 'Wrote'} {counted(result.written, 'sidecar')}"
+            + (f", {result.unchanged} already up to date" if result.unchanged else "")
+            + (f", {len(result.pending)} still pending" if result.pending else "")
             + "."
         )
     tell_lines("Pending", result.pending, quiet=quiet or as_json)
@@ -64,7 +65,9 @@ def write(
 FormatOption = Annotated[
     str | None,
     typer.Option(
-        "--format", "-f", help="coco, labelme, voc, cvat, csv-long, csv-wide, jsonl, arff; else by name."
+        "--format",
+        "-f",
+        help="coco, labelme, voc, cvat, csv-long, csv-wide, jsonl, arff; by default as the name says.",
     ),
 ]
 
@@ -82,7 +85,7 @@ def export(
     """Write the tags of all photos to a file that other tools read."""
     result = find(catalog).export(path, format, suggestions=suggestions, force=force)
     print_json(result) if as_json else print(
-        f"{result.tags} tags of {result.photos} photos: {printable(result.path)}"
+        f"Exported {counted(result.tags, 'tag')} of {counted(result.photos, 'photo')}: {printable(result.path)}"
     )
     tell_lines("Left out", result.refused, quiet=as_json)
     finish(result.refused)
@@ -90,19 +93,23 @@ def export(
 
 def import_(
     path: Annotated[
-        Path, typer.Argument(help="A file, or a folder for labelme and voc; photos by their path.")
+        Path,
+        typer.Argument(
+            help="The file (or folder, for labelme and voc) to read; photos are known by their path."
+        ),
     ],
     format: FormatOption = None,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take tags from a file of another tool, as decisions of yours."""
+    """Take over the tags in a file of another tool, as decisions of yours."""
     result = find(catalog).import_tags(path, format)
     if as_json:
         print_json(result)
     else:
-        print(f"{result.decisions} new tags on {result.photos} photos.")
+        print(f"{counted(result.decisions, 'new tag')} for {counted(result.photos, 'photo')}.")
         if result.boxes_left_out:
-            print(f"The words of {result.boxes_left_out} boxes were taken, the boxes were not.")
+            boxes = counted(result.boxes_left_out, "box", "boxes")
+            print(f"The words of {boxes} were imported, not the boxes themselves.")
     tell_lines("Refused", result.refused, quiet=as_json)
     finish(result.refused)

@@ -32,17 +32,17 @@ def explain(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="Number or name of a learned model, or the folder of a saved one; else the newest."
+            help="Number or name of a learned model, or the folder of a saved one; by default the newest."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The page; else a file inside the catalog.")
+        Path | None, typer.Option("--out", "-o", help="File of the page; by default one inside the catalog.")
     ] = None,
     curves: Annotated[
         bool,
-        typer.Option("--curves", help="Also what more tagged photos or topics would buy: takes minutes."),
+        typer.Option("--curves", help="Also what more tagged photos or topics would bring; takes minutes."),
     ] = False,
-    minutes: Annotated[float, typer.Option(min=0.1, help="Time for --curves at most.")] = 10.0,
+    minutes: Annotated[float, typer.Option(min=0.1, help="Time limit for --curves.")] = 10.0,
     threshold: Annotated[
         float | None,
         typer.Option("--threshold", "-t", help="A word counts as suggested from this probability on (0.25)."),

@@ -19,9 +19,9 @@ def register(app: typer.Typer) -> None:
 
 def search(
     query: Annotated[str, typer.Argument(help='Words, as in: tiger grass -water "golden gate".')],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many photos.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many photos to show.")] = 20,
     paths: Annotated[
-        bool, typer.Option("--paths", help="Paths only, each ended by a NUL: for xargs -0.")
+        bool, typer.Option("--paths", help="Print only paths, each followed by a NUL, for xargs -0.")
     ] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
@@ -40,11 +40,11 @@ def search(
 
 def similar(
     image: Annotated[str, typer.Argument(help="A photo of the collection.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many photos.")] = 12,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many photos to show.")] = 12,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find photos that look like one."""
+    """Find photos that look like a given one."""
     found = find(catalog).similar(image, limit)
     if as_json:
         print_json(found)
@@ -58,12 +58,12 @@ def regions(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Draw the regions into this PNG file.")
     ] = None,
-    only_tags: Annotated[bool, typer.Option(help="Choose among the words that the photo has.")] = False,
+    only_tags: Annotated[bool, typer.Option(help="Choose only among the photo's tags.")] = False,
     force: ForceOption = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say which word belongs to which part of a photo; print it, or draw it."""
+    """Show which word belongs to which part of a photo, in print or as a picture."""
     from topicture.app.learning.labelling import boxes_of
 
     library = find(catalog)

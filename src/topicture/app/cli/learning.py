@@ -15,6 +15,7 @@ from topicture.app.cli.common import (
     print_json,
     tell_lines,
 )
+from topicture.app.console.counting import counted
 
 __all__ = ["register"]
 
@@ -27,13 +28,16 @@ def register(app: typer.Typer) -> None:
 
 def learn(
     model: Annotated[
-        str, typer.Option("--model", "-m", help="A model (topicture models), or auto: blend what suits.")
+        str, typer.Option("--model", "-m", help="A model (see 'topicture models'), or auto: a blend.")
     ] = "auto",
-    min_count: Annotated[int, typer.Option(min=1, help="Leave out tags on fewer photos.")] = 3,
+    min_count: Annotated[int, typer.Option(min=1, help="Leave out tags that fewer photos have.")] = 3,
     budget: Annotated[
         float, typer.Option(min=0.1, help="Minutes that auto may take to try models and learn.")
     ] = 10.0,
     regions: Annotated[bool, typer.Option(help="Also learn which part of a photo a word belongs to.")] = True,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also print every model that was tried.")
+    ] = False,
     workers: WorkersOption = WORKERS,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
@@ -56,7 +60,7 @@ def learn(
     if as_json:
         print_json(result)
     elif not quiet:
-        print_learned(result)
+        print_learned(result, verbose=verbose)
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)
 
@@ -66,9 +70,9 @@ def annotate(
         float | None,
         typer.Option("--threshold", "-t", help="Suggest words of at least this probability (0.25)."),
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", "-k", help="Suggest so many words a photo.")] = None,
+    top: Annotated[int | None, typer.Option("--top", "-k", help="Suggest this many words per photo.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also for photos that have tags of their owner's.")
+        bool, typer.Option("--all", help="Also for photos that their owner has tagged.")
     ] = False,
     rejected_too: Annotated[bool, typer.Option(help="Suggest again what was rejected.")] = False,
     workers: WorkersOption = WORKERS,
@@ -93,8 +97,9 @@ def annotate(
         print_json(result)
     elif not quiet:
         print(
-            f"{result.model} suggests {result.suggestions} tags for {result.with_suggestions} of "
-            f"{result.asked_for} photos without tags; {result.photos} photos can be searched."
+            f"{result.model} suggests {counted(result.suggestions, 'tag')} for {result.with_suggestions} of "
+            f"{counted(result.asked_for, 'photo' if everything else 'untagged photo')}; "
+            f"{counted(result.photos, 'photo')} can be searched."
         )
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)
@@ -102,12 +107,12 @@ def annotate(
 
 def evaluate(
     all_tags: Annotated[
-        bool, typer.Option("--all", help="Every tag, not the most frequent ones only.")
+        bool, typer.Option("--all", help="Show every tag, not only the most frequent ones.")
     ] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """How far the newest model can be trusted: on tags of people that it had not seen."""
+    """Show how far the newest model can be trusted, judged by tags that were hidden from it."""
     from topicture.app.console.tables import print_evaluation
 
     report = find(catalog).evaluate()
@@ -115,11 +120,13 @@ def evaluate(
 
 
 def models(
-    learned: Annotated[bool, typer.Option("--learned", help="Those learned from this collection.")] = False,
+    learned: Annotated[
+        bool, typer.Option("--learned", help="Those that were learned from this collection.")
+    ] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the models there are, what they need and what they can do; or those that were learned here."""
+    """List the available models, what they need and what they can do; or those learned from this collection."""
     from topicture.app.console.tables import print_learned_models, print_models
 
     if learned:

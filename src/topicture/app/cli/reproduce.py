@@ -23,17 +23,22 @@ def register(app: typer.Typer) -> None:
 def reproduce(
     papers: Annotated[
         list[str],
-        typer.Argument(help="blei2003, liu2005, shao2009, shao2010, yang2010, all of them, or auto."),
+        typer.Argument(help="blei2003, liu2005, shao2009, shao2010, yang2010, auto; or all."),
     ],
     data: Annotated[
         Path | None, typer.Option(envvar="TOPICTURE_DATA", help="Folder of the benchmark sets.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the reports.")] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick/--full", help="Fewer topics, parts and starts.")] = True,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
-    cache: Annotated[Path | None, typer.Option(help="Keeps what was measured on the pictures.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick/--full", help="Fewer topics, folds and random starts.")
+    ] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = os.cpu_count() or 1,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder that keeps what was measured on the pictures.")
+    ] = None,
     summary: Annotated[
-        Path | None, typer.Option(help="File of the summary, else results.md in the folder.")
+        Path | None,
+        typer.Option(help="File of the summary; by default results.md in the folder of the reports."),
     ] = None,
     redo: Annotated[bool, typer.Option(help="Measure again what was measured before.")] = False,
     force: ForceOption = False,
@@ -42,7 +47,7 @@ def reproduce(
 ) -> None:
     """Run the papers' experiments on real data, and write a report for each: the published claims beside our figures.
 
-    An interrupted run goes on where it stopped.
+    An interrupted run continues where it stopped.
     """
     from topicture.app.console.progress_bars import Stages
 

@@ -21,16 +21,20 @@ def register(app: typer.Typer) -> None:
 def review(
     order: Annotated[
         str,
-        typer.Option("--order", "-o", help="uncertain, certain, or teaching: answers that help most first."),
+        typer.Option(
+            "--order",
+            "-o",
+            help="What to ask first: uncertain, certain, or teaching (answers that help most).",
+        ),
     ] = "uncertain",
-    of_tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only this tag.")] = None,
+    of_tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only about this tag.")] = None,
     by_image: Annotated[
         bool, typer.Option("--by-image", help="All questions about a photo together.")
     ] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many questions.")] = 50,
     accept_above: Annotated[
         float | None,
-        typer.Option(help="Ask nothing: accept what reaches this precision on held-out tags, as in 0.95."),
+        typer.Option(help="Ask nothing: accept all that reaches this precision on hidden tags, as in 0.95."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option(help="With --accept-above: only say what would be accepted.")
@@ -64,13 +68,13 @@ def review(
 def tag(
     image: Annotated[str, typer.Argument(help="A photo of the collection.")],
     words: Annotated[
-        list[str] | None, typer.Argument(help="Words; without any, what is known is printed.")
+        list[str] | None, typer.Argument(help="Tags; without any, those of the photo are printed.")
     ] = None,
     reject: Annotated[
-        bool, typer.Option("--reject", "-r", help="Say that the words are wrong for this photo.")
+        bool, typer.Option("--reject", "-r", help="Say that these tags are wrong for the photo.")
     ] = False,
     clear: Annotated[
-        bool, typer.Option("--clear", help="Take back whatever was said about the words.")
+        bool, typer.Option("--clear", help="Take back whatever was decided about these tags.")
     ] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
@@ -89,7 +93,7 @@ def tag(
 
 def tags(
     delete: Annotated[
-        str | None, typer.Option(help="Take this tag away from every photo, and suggest it no more.")
+        str | None, typer.Option(help="Remove this tag from every photo, and stop suggesting it.")
     ] = None,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
@@ -101,7 +105,7 @@ def tags(
         result = {"deleted": delete, "photos": n}
         print_json(result) if as_json else print(
             f"Deleted {printable(delete)} from {counted(n, 'photo')}; "
-            "'topicture write' takes it out of the sidecars, 'topicture undo' takes it back."
+            "'topicture write' removes it from the sidecars, 'topicture undo' restores it."
         )
         return
     rows = library.words()
@@ -109,11 +113,11 @@ def tags(
         print_json([{"word": word, "present": yes, "rejected": no} for word, yes, no in rows])
         return
     for word, yes, no in rows:
-        print(f"{yes:7}  {printable(word)}" + (f"  (rejected {no} times)" if no else ""))
+        print(f"{yes:7}  {printable(word)}" + (f"  (rejected for {counted(no, 'photo')})" if no else ""))
 
 
 def undo(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
-    """Take back the last answer, bulk acceptance, import, deletion or scan: one step each time."""
+    """Take back the last answer, bulk acceptance, import, deletion or scan; again for the one before."""
     from topicture.app.console.tables import print_undone
 
     undone = find(catalog).undo()
@@ -126,22 +130,22 @@ def undo(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
 
 
 def conflicts(
-    photos: Annotated[list[str] | None, typer.Argument(help="Only of these photos.")] = None,
-    of_tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only about this word.")] = None,
+    photos: Annotated[list[str] | None, typer.Argument(help="Only these photos.")] = None,
+    of_tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only this tag.")] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Stand by what was decided here: 'topicture write' puts it back.")
+        bool, typer.Option("--keep", help="Keep what was decided here: 'topicture write' writes it again.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Do as the other program did: the decision is changed.")
+        bool, typer.Option("--follow", help="Do what the other program did: the decision is changed.")
     ] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the words that were decided here and that another program took out of a file, or put in; settle them."""
+    """List tags decided here that another program has removed from a file or added to it, and settle them."""
     from topicture.app.console.tables import print_conflicts
 
     if keep and follow:
-        raise typer.BadParameter("--keep and --follow can't both be right")
+        raise typer.BadParameter("choose one of --keep and --follow")
     library = find(catalog)
     if not (keep or follow):
         found = library.conflicts(photos or (), tag=of_tag)
@@ -151,7 +155,7 @@ def conflicts(
     if as_json:
         print_json(settled)
         return
-    how = "as decided here; 'topicture write' puts it into sidecars" if keep else "as the other program did"
-    print(f"{counted(len(settled), 'conflict')} settled {how}.")
+    how = "as decided here; 'topicture write' updates the sidecars" if keep else "as the other program did"
+    print(f"Settled {counted(len(settled), 'conflict')} {how}.")
     if settled:
-        print("'topicture undo' takes it back.")
+        print("'topicture undo' takes this back.")

@@ -1,4 +1,4 @@
-"""The questions of `review` in a terminal: one key an answer."""
+"""The questions of `review` in a terminal: one key per answer."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ def ask_in_terminal(
 ) -> str:
     """Ask, and note each answer at once; a line that sums up. Interrupting loses nothing that was answered."""
     if not questions:
-        return "Nothing to review; 'topicture annotate' makes suggestions."
+        return "Nothing to review; run 'topicture annotate' for suggestions."
     say(HELP)
     n_yes = n_no = 0
     answered: list[tuple[int, str, int | None]] = []  # position of the question, answer, step of the log
@@ -41,14 +41,14 @@ def ask_in_terminal(
             break
         if key == "u":
             if not answered:
-                say("Nothing of this review is left to undo; 'topicture undo' goes further back.")
+                say("Nothing left to undo in this review; 'topicture undo' goes further back.")
                 continue
             position, last, step = answered.pop()
             if last in "yn":
                 n_yes, n_no = n_yes - (last == "y"), n_no - (last == "n")
                 undone = None if step is None else library.undo(step)
                 if undone is None or not undone.decisions:
-                    say("That was decided anew since, and stays as it is.")
+                    say("Something else was decided about it since; that stays.")
             continue
         if key not in ("y", "n", "s"):
             say(HELP)
@@ -59,4 +59,4 @@ def ask_in_terminal(
             n_yes, n_no = n_yes + (key == "y"), n_no + (key == "n")
         answered.append((position, key, step))
         position += 1
-    return f"{n_yes} accepted, {n_no} rejected. 'topicture write' puts accepted tags into sidecars."
+    return f"{n_yes} accepted, {n_no} rejected. 'topicture write' writes accepted tags into sidecars."

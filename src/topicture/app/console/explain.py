@@ -5,6 +5,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from topicture.app.console.counting import counted
 from topicture.app.explain.explanation import ExplainedTopics, Explanation
 from topicture.app.explain.sentences import sentences
 from topicture.collection.words import printable
@@ -18,24 +19,24 @@ def print_explanation(explanation: Explanation, page: str) -> None:
     """What the model is, its largest topics, what it finds well and badly, and where the page is."""
     e, console = explanation, Console()
     print(
-        f"{e.model} {printable(e.folder)}: {e.n_words} words, learned from {e.learned_tagged} tagged photos "
+        f"{e.model} {printable(e.folder)}: {counted(e.n_words, 'word')}, learned from {e.learned_tagged} tagged photos "
         f"of {e.photos}."
     )
     if len(e.members) > 1:
         print(
-            "Made of "
+            "Weights: "
             + ", ".join(f"{name} {share:.0%}" for name, share in e.members if share is not None)
             + "."
         )
     for model in e.topic_models[:SHOWN_MODELS]:
         console.print(_topics(model))
     if more := e.topic_models[SHOWN_MODELS:]:
-        print(f"The page has the topics of {', '.join(model.model for model in more)} as well.")
+        print(f"The page also has the topics of {', '.join(model.model for model in more)}.")
     say = sentences(e)
     parts = ("tags", "words", "confusions", "calibration", "learning", "time")
     for line in (say[part] for part in parts if say[part]):
         print(printable(line))
-    print(f"The page: {printable(page)}")
+    print(f"Page: {printable(page)}")
 
 
 def _topics(model: ExplainedTopics) -> Table:

@@ -19,7 +19,7 @@ __all__ = ["Stages"]
 
 
 class Stages:
-    """Progress bars, one a stage, on standard error; nothing where that is not a terminal."""
+    """Progress bars, one per stage, on standard error; nothing where that is not a terminal."""
 
     def __init__(self, *, quiet: bool = False):
         console = Console(stderr=True, quiet=quiet)

@@ -41,6 +41,7 @@ __all__ = [
 
 SHOWN_TAGS = 20
 SHOWN_WORDS = 10
+SHOWN_MEMBERS = 3
 
 
 def _table(*titles: str, right: Sequence[str] = ()) -> Table:
@@ -68,14 +69,14 @@ def print_scan(report: "ScanReport") -> None:
     ]
     print(f"{counted(report.files, 'photo')}: {', '.join(parts) or 'none'}.")
     if report.decisions:
-        print(f"{counted(report.decisions, 'keyword is', 'keywords are')} news.")
+        print(f"{counted(report.decisions, 'new keyword')}.")
     if report.withdrawn:
         print(
-            f"{counted(report.withdrawn, 'tag')} went with keywords that other programs removed; "
-            "'topicture undo' takes that back."
+            f"Removed {counted(report.withdrawn, 'tag')} whose keywords other programs had removed; "
+            "'topicture undo' restores them."
         )
     if report.conflicts:
-        print(f"{_conflicts_line(len(report.conflicts))}: topicture conflicts")
+        print(f"{_conflicts_line(len(report.conflicts))}.")
     if report.missing_sidecars:
         print(f"{_missing_line(report.missing_sidecars)}; 'topicture write' writes them again.")
 
@@ -84,17 +85,21 @@ def print_status(status: "Status") -> None:
     rows = [
         (
             "photos",
-            f"{status.photos} in {status.files} files" + (f" ({status.gone} gone)" if status.gone else ""),
+            f"{status.photos} in {counted(status.files, 'file')}"
+            + (f" ({status.gone} gone)" if status.gone else ""),
         ),
-        ("tagged", f"{status.tagged} photos, {status.words} words, {status.present} tags"),
+        (
+            "tagged",
+            f"{counted(status.tagged, 'photo')} with {counted(status.present, 'tag')}, {counted(status.words, 'word')}",
+        ),
         ("decided here", f"{status.accepted_here} accepted, {status.rejected} rejected"),
-        ("model", "none: topicture learn" if status.model is None else _model_line(status.model)),
-        ("suggestions", f"{status.open_suggestions} open, for {status.photos_with_suggestions} photos"),
-        ("to be written", counted(status.pending_writes, "sidecar")),
-        *(
-            [("conflicts", f"{_conflicts_line(status.conflicts)}: topicture conflicts")]
-            * bool(status.conflicts)
+        ("model", "none; run 'topicture learn'" if status.model is None else _model_line(status.model)),
+        (
+            "suggestions",
+            f"{status.open_suggestions} open, for {counted(status.photos_with_suggestions, 'photo')}",
         ),
+        ("to be written", counted(status.pending_writes, "sidecar")),
+        *([("conflicts", _conflicts_line(status.conflicts))] * bool(status.conflicts)),
         *([("missing", _missing_line(status.missing_sidecars))] * bool(status.missing_sidecars)),
         ("last scan", _when(status.scanned)),
         ("root", printable(status.root)),
@@ -104,7 +109,7 @@ def print_status(status: "Status") -> None:
 
 
 def _conflicts_line(n: int) -> str:
-    return f"{counted(n, 'word')} decided here that another program changed"
+    return f"{counted(n, 'conflict')} with other programs (see 'topicture conflicts')"
 
 
 def _missing_line(n: int) -> str:
@@ -113,7 +118,7 @@ def _missing_line(n: int) -> str:
 
 def _model_line(model: "ModelSummary") -> str:
     name, when = printable(f"{model.name} {model.folder}"), _when(model.learned)
-    return f"{name}, learned {when} from {model.facts['tagged']} tagged photos"
+    return f"{name}, learned {when} from {counted(model.facts['tagged'], 'tagged photo')}"
 
 
 def _when(at: float | None) -> str:
@@ -121,24 +126,35 @@ def _when(at: float | None) -> str:
         return "never"
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-    except (TypeError, ValueError, OverflowError, OSError):  # the catalog holds something else
+    except (TypeError, ValueError, OverflowError, OSError):  # the catalog has something else there
         return "at an unknown time"
 
 
-def print_learned(report: "LearnReport") -> None:
-    if len(report.trials) > 1:
+def print_learned(report: "LearnReport", *, verbose: bool = False) -> None:
+    if verbose and len(report.trials) > 1:
         _print_members(report)
     print(
-        f"Learned {report.model} from {report.tagged} tagged of {report.photos} photos, {report.words} words"
+        f"Learned {report.model} from {report.tagged} tagged photos of {report.photos}: "
+        f"{counted(report.words, 'word')}"
         + (f"; regions by {report.region_model}" if report.region_model else "")
         + "."
     )
+    learned, *members = report.trials
+    print(
+        f"On hidden tags: mean average precision {learned.mean:.3f} ± {learned.standard_error:.3f}, "
+        f"accuracy {learned.accuracy:.3f}."
+    )
+    best = sorted((member for member in members if _weight(member)), key=_weight, reverse=True)
+    if best and not verbose:
+        shown = ", ".join(f"{member.model} {_weight(member):.2f}" for member in best[:SHOWN_MEMBERS])
+        more = len(members) - min(SHOWN_MEMBERS, len(best))
+        print(f"Weights: {shown}" + (f"; --verbose shows {more} more." if more else "."))
     if report.too_rare:
-        print(f"{len(report.too_rare)} words are on too few photos to be learned.")
+        print(f"{counted(len(report.too_rare), 'word is', 'words are')} on too few photos to be learned.")
 
 
 def _print_members(report: "LearnReport") -> None:
-    """What was tried on hidden tags, that which is used first, and what was made of it."""
+    """All that was tried on hidden tags, what is used first; how the blend was made, and what was left out and why."""
     titles = ("mean average precision", "accuracy", "weight")
     table = _table("model", *titles, right=titles)
     learned, *members = report.trials
@@ -154,35 +170,37 @@ def _print_members(report: "LearnReport") -> None:
         )
     Console().print(table)
     print(f"{report.choice[:1].upper()}{report.choice[1:]}.")
-    print(f"auto may take {report.budget_seconds / 60:g} minutes to try and to learn (--budget).")
+    print(f"Time limit for trying and learning: {report.budget_seconds / 60:g} minutes (--budget).")
     for member in members:
         if math.isnan(member.mean):
             print(f"{member.model}: {getattr(member, 'note', '')}")
 
 
 def _weight(trial: "Trial") -> float:
-    """In a blend; 0 for what has none."""
+    """The weight of a member of a blend; 0 for what is not in it."""
     return getattr(trial, "weight", 0.0)
 
 
 def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
     console = Console()
-    print(f"{printable(report['model'])}, judged on held-out tags of {report['tagged']} photos")
+    print(f"{printable(report['model'])}, judged by hidden tags of {counted(report['tagged'], 'photo')}")
     table = _table("probability", "pairs", "promised", "observed", right=("pairs", "promised", "observed"))
     for row in report["reliability"]:
         span = f"{row['low']:.0%} to {row['high']:.0%}"
         table.add_row(span, str(row["n"]), f"{row['promised']:.1%}", f"{row['observed']:.1%}")
     console.print(table)
     if report["calibration_error"] is not None:
-        print(f"Mean distance of promised and observed above 10%: {report['calibration_error']:.1%}")
-    target = f"from here {report['target_precision']:.0%} precise"
+        print(
+            f"Mean difference between promised and observed, from 10% on: {report['calibration_error']:.1%}"
+        )
+    target = f"{report['target_precision']:.0%} precise from"
     table = _table(
         "tag",
         "photos",
         "suggested at 50%",
-        "precise",
+        "precision",
         target,
-        right=("photos", "suggested at 50%", "precise", target),
+        right=("photos", "suggested at 50%", "precision", target),
     )
     tags = sorted(report["tags"], key=lambda tag: (-tag["photos"], tag["word"]))
     for tag in tags if all_tags else tags[:SHOWN_TAGS]:
@@ -195,7 +213,7 @@ def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
         )
     console.print(table)
     if len(tags) > SHOWN_TAGS and not all_tags:
-        print(f"... and {len(tags) - SHOWN_TAGS} more tags (--all)")
+        print(f"... and {counted(len(tags) - SHOWN_TAGS, 'more tag')} (--all)")
 
 
 def print_models(rows: list[dict[str, Any]]) -> None:
@@ -210,7 +228,7 @@ def print_models(rows: list[dict[str, Any]]) -> None:
 
 def print_learned_models(models: "list[ModelSummary]") -> None:
     if not models:
-        print("Nothing was learned yet: topicture learn")
+        print("Nothing has been learned yet; run 'topicture learn'.")
     for model in models:
         print(
             _model_line(model) + ("" if model.annotated is None else f", annotated {_when(model.annotated)}")
@@ -219,7 +237,7 @@ def print_learned_models(models: "list[ModelSummary]") -> None:
 
 def print_hits(hits: "list[SearchHit]") -> None:
     if not hits:
-        print("No photo answers that.")
+        print("No photos found.")
     for hit in hits:
         words = ", ".join(
             f"{printable(word)} {'yes' if word in hit.said and p else 'no' if word in hit.said else f'{p:.0%}'}"
@@ -235,33 +253,33 @@ def print_paths(paths: list[str]) -> None:
 
 def print_questions(questions: "list[Question]") -> None:
     if not questions:
-        print("Nothing to review; 'topicture annotate' makes suggestions.")
+        print("Nothing to review; run 'topicture annotate' for suggestions.")
     for question in questions:
         print(f"{question.probability:5.0%}  {printable(question.path)}  {printable(question.word)}")
 
 
 def print_bulk(report: "BulkReport") -> None:
-    verb = "would be accepted" if report.dry_run else "accepted"
     print(
-        f"{report.accepted} suggestions for {report.photos} photos {verb} at {report.precision:.0%} precision."
+        f"{'Would accept' if report.dry_run else 'Accepted'} {counted(report.accepted, 'suggestion')} "
+        f"for {counted(report.photos, 'photo')} at {report.precision:.0%} precision."
     )
     for word, threshold, n in report.tags[:SHOWN_TAGS]:
         print(f"{n:6}  {printable(word)} (from {threshold:.0%})")
     if report.accepted and not report.dry_run:
-        print("'topicture undo' takes it back; 'topicture write' puts it into sidecars.")
+        print("'topicture undo' takes this back; 'topicture write' writes it into sidecars.")
 
 
 def print_conflicts(conflicts: "list[Conflict]") -> None:
     if not conflicts:
-        print("No file says otherwise than was decided here.")
+        print("No conflicts.")
         return
     for conflict in conflicts:
-        verb, done = ("accepted", "taken out") if conflict.kind == "removed" else ("rejected", "put in")
+        verb, done = ("accepted", "removed") if conflict.kind == "removed" else ("rejected", "added")
         print(
             f"{printable(conflict.path)}  {printable(conflict.word)}  {verb} here ({conflict.source}), "
             f"{done} by another program"
         )
-    print("--keep stands by what was decided here, --follow does as the other program did.")
+    print("--keep keeps what was decided here; --follow does what the other program did.")
 
 
 def print_undone(undone: "Undone") -> None:
@@ -277,7 +295,9 @@ def print_undone(undone: "Undone") -> None:
         verb = "the deletion" if undone.source == "delete" else "the return"
         parts.append(f"{verb} of {', '.join(map(printable, undone.words[:SHOWN_WORDS]))}")
     if undone.reopened:
-        parts.append(f"{counted(undone.reopened, 'answer')} to conflicts, open again")
-    print(f"Undid {'; '.join(parts)}" if parts else "Nothing of it was left to undo.")
+        parts.append(f"{counted(undone.reopened, 'answer')} to conflicts (open again)")
+    print(f"Undid {'; '.join(parts)}" if parts else "Nothing of that step was left to undo.")
     if undone.decided_anew:
-        print(f"{counted(undone.decided_anew, 'decision')} of it stayed: decided anew since.")
+        print(
+            f"{counted(undone.decided_anew, 'decision')} of that step stayed: something else was decided since."
+        )

@@ -26,8 +26,8 @@ def _tags(e: Explanation) -> str:
     if e.tagged == e.learned_tagged:
         return ""
     return (
-        f"It was learned from {e.learned_tagged} tagged photos, and {e.tagged} carry one of its words now: "
-        "“topicture learn” takes the change in."
+        f"It was learned from {e.learned_tagged} tagged photos, and {e.tagged} have one of its words now: "
+        "run “topicture learn” to take that in."
     )
 
 
@@ -43,7 +43,7 @@ def _calibration(e: Explanation) -> str:
 def _words(e: Explanation) -> str:
     judged = [w for w in e.word_table if w.photos >= FEWEST_PHOTOS and not math.isnan(w.average_precision)]
     if len(judged) < 2:
-        return f"No two words are on {FEWEST_PHOTOS} photos or more: too few to compare words."
+        return f"Fewer than two words are on {FEWEST_PHOTOS} photos or more: too few to compare."
     ordered = sorted(judged, key=lambda w: (-w.average_precision, w.word))
     n = min(N_NAMED, len(ordered) // 2)
     best, worst = ordered[:n], ordered[-n:][::-1]
@@ -70,12 +70,12 @@ def _learning(e: Explanation) -> str:
     g = e.gain
     step = f"From {g.from_x} to {g.to_x} tagged photos the mean average precision changed by {g.gain:+.3f}"
     if math.isnan(g.standard_error):
-        return f"{step} in a single trial, too few to tell what more tags would buy."
+        return f"{step} in a single trial, too few to tell what more tags would bring."
     step += f" (standard error {g.standard_error:.3f})"
     if g.gain < 2 * g.standard_error:
         return f"{step}: not clearly above chance. More tags would probably help little; better ones might."
     return (
-        f"{step}. Such curves flatten: twice the {e.tagged} photos that are tagged now should buy "
+        f"{step}. Such curves flatten: twice the {e.tagged} photos that are tagged now should bring "
         f"somewhat less than {g.gain:+.2f}."
     )
 
@@ -84,4 +84,4 @@ def _time(e: Explanation) -> str:
     curves = [curve for curve in (e.learning, *e.by_topics.values()) if curve is not None]
     if e.curve_minutes is None or all(curve.complete for curve in curves):
         return ""
-    return f"The {e.curve_minutes:g} minutes did not suffice for all trials; “--minutes” allows more time."
+    return f"{e.curve_minutes:g} minutes were not enough for all trials; “--minutes” allows more time."

@@ -46,7 +46,7 @@ def examine() -> list[Finding]:
         Finding(
             "exiftool",
             shutil.which("exiftool") is not None,
-            shutil.which("exiftool") or "not found; only useful to look at written sidecars",
+            shutil.which("exiftool") or "not found; only useful for inspecting sidecars",
             needed=False,
         ),
     ]
@@ -86,4 +86,4 @@ def _compute() -> Finding:
 
 def _room() -> Finding:
     free = shutil.disk_usage(tempfile.gettempdir()).free
-    return Finding("temporary room", free > 1 << 30, f"{free / (1 << 30):.1f} GB free")
+    return Finding("temporary space", free > 1 << 30, f"{free / (1 << 30):.1f} GB free")

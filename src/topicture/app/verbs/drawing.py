@@ -1,16 +1,28 @@
-"""A photo with its regions outlined and named, as a PNG file."""
+"""Which word belongs to which part of a photo of the catalog; and a PNG file that shows it."""
 
 import io
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from topicture.app.learning.labelling import Labelled
+from topicture.app.learning.labelling import Labelled, label_photo, region_model
+from topicture.app.verbs.photos import file_of_photo
 from topicture.collection.words import printable
+from topicture.store import Catalog
 
-__all__ = ["draw_regions"]
+__all__ = ["draw_regions", "label_image"]
 
 SHORTEST_SIDE = 480  # small photos are enlarged, so that words fit into their regions
+
+
+def label_image(catalog: Catalog, image: int, *, only_tags: bool = False) -> Labelled:
+    """The best word of every region of a photo; with `only_tags`, among the words that it has.
+
+    Raises DataNotFound, NotFitted, ImageError.
+    """
+    path = file_of_photo(catalog, image)
+    words = [tag.word for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"]
+    return label_photo(catalog, region_model(catalog), path, words if only_tags else None)
 
 
 def draw_regions(labelled: Labelled) -> bytes:

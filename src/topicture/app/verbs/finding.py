@@ -8,10 +8,16 @@ the user (with sudo, to root or to the user who called it), and the search ends 
 import os
 from pathlib import Path
 
-from topicture.store import CatalogError
+from topicture.store import Catalog, CatalogError
 from topicture.store.catalog import FOLDER_NAME
 
-__all__ = ["find_above"]
+__all__ = ["find_above", "named_catalog", "refuse_photos_elsewhere"]
+
+
+def named_catalog(folder: Path) -> Path:
+    """The folder of a catalog that was named itself, or by the collection it lies in."""
+    nested = folder / FOLDER_NAME
+    return nested if os.path.lexists(nested / "catalog.sqlite") else folder
 
 
 def find_above(here: Path) -> Path:
@@ -48,3 +54,14 @@ def _is_ours(catalog: Path) -> bool:
         return {os.lstat(path).st_uid for path in (catalog, catalog / "catalog.sqlite")} <= users
     except OSError:
         return False
+
+
+def refuse_photos_elsewhere(catalog: Catalog, around: Path | None) -> Catalog:
+    """A catalog that was found from a folder of its photos, or named; any other is closed, with a CatalogError."""
+    root = catalog.root
+    if around is not None and not around.is_relative_to(root.resolve()):
+        catalog.close()
+        raise CatalogError(
+            f"{catalog.folder}: a catalog of the photos in {root}, not of those here; name it with --catalog"
+        )
+    return catalog

@@ -20,7 +20,7 @@ __all__ = ["PlannedWrite", "WriteReport", "write"]
 
 BATCH = 50
 MOST_AREA = 0.95  # a rectangle around nearly the whole photo says nothing
-NOT_LOOKED_AT = "not looked at yet; 'topicture annotate' finds where the words are, the next write adds it"
+NOT_LOOKED_AT = "not analysed yet; run 'topicture annotate', and the next write adds regions"
 
 
 @dataclass(frozen=True)
