@@ -15,10 +15,13 @@ Symbol -> code, shape:  A, a -> mapping L H, offset H | s, lambda, b -> exp(log_
 sigmoid(background_logit), 1 each | y_j/n_j -> shares N V | ln n_j -> log_lengths N
 """
 
-from collections.abc import Callable
-from itertools import count, islice
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, softmax
@@ -26,19 +29,36 @@ from scipy.special import expit, softmax
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.baselines.one_view import OneView, Tell, captions_from, captions_state
-from topicture.models.baselines.training import Adam, batches, in_order, without_some
+from topicture.models.baselines.training import (
+    Walk,
+    batches,
+    check_updates,
+    dense,
+    descend,
+    in_order,
+    kept,
+    on_device,
+    product,
+    rounded_up,
+    take,
+    transposed_product,
+    width,
+    without_some,
+)
 from topicture.models.neighbours import blocks
 from topicture.models.view_rows import Inputs, inputs_of
 
 __all__ = [
+    "Draw",
+    "Lessons",
     "Matching",
     "Memory",
     "Place",
     "Plan",
     "Space",
-    "gradient",
     "leading_words",
     "log_answers",
+    "loss",
     "placed",
     "remembered",
     "train",
@@ -74,10 +94,6 @@ class Memory(NamedTuple):
     shares: sparse.csr_array  # (N, V) captions of sum 1
     log_lengths: np.ndarray  # (N,)
 
-    def at(self, chosen: np.ndarray) -> "Memory":
-        """Some of the images."""
-        return Memory(self.rows[chosen], self.shares[chosen], self.log_lengths[chosen])
-
 
 class Plan(NamedTuple):
     """How a space is learned."""
@@ -97,27 +113,52 @@ def remembered(rows: Any, captions: sparse.csr_array) -> Memory:
 # --- Learn --------------------------------------------------------------------------------------------------------
 
 
+class Lessons(NamedTuple):
+    """What a space is learned from, on the device; images that fill up the last rows have length 0, its log is -inf."""
+
+    rows: Any  # (N, L) inputs
+    shares: Any  # (N, V)
+    log_lengths: Any  # (N,)
+    p_w: Any  # (V,)
+    drop: Any  # see Plan
+
+
+class Draw(NamedTuple):
+    """What a step draws: B images that ask, M that they are matched with."""
+
+    chosen: np.ndarray  # (B,) rows that ask
+    counts: np.ndarray  # (B,) whether a row does
+    among: np.ndarray  # (M,) rows that they are matched with
+    inputs: np.ndarray  # (B, L or slots) kept ones
+    matched_inputs: np.ndarray  # (M, L or slots)
+
+
 def train(
     memory: Memory,
     p_w: np.ndarray,
     plan: Plan,
-    rng: np.random.Generator,
+    rngs: list[np.random.Generator],
     after_step: Callable[[], None] = lambda: None,
-) -> Space:
-    """A space in which images of the memory find the captions they have, by Adam with a cosine schedule."""
+) -> list[Space]:
+    """A space per generator, in which images of the memory find the captions they have."""
+    lessons = lessons_of(memory, p_w, plan.drop)
     N, L = memory.rows.shape
-    space = _start(L, plan.n_dimensions, rng)
-    adam = Adam(space, _RATE, plan.n_updates)
     # A lone image has no other to be matched with.
-    for chosen in islice(batches(N, _BATCH, rng), plan.n_updates if N > 1 else 0):
-        among = np.arange(N) if N <= _MOST_MATCHED else np.sort(rng.choice(N, _MOST_MATCHED, replace=False))
-        asking, others = (
-            part._replace(rows=without_some(part.rows, drop, rng))
-            for part, drop in zip((memory.at(chosen), memory.at(among)), plan.drop, strict=True)
-        )
-        adam.update(gradient(space, asking, others, _met(chosen, among), p_w.astype(np.float32))[1])
-        after_step()
-    return space
+    walk = Walk(_RATE, plan.n_updates if N > 1 else 0)
+
+    def one(rng: np.random.Generator) -> Space:
+        draws = _draws(N, width(lessons.rows), plan.drop, rng)
+        return descend(loss, _start(L, plan.n_dimensions, rng), lessons, draws, walk, after_step)
+
+    return in_order(one, rngs)
+
+
+def lessons_of(memory: Memory, p_w: np.ndarray, drop: tuple[float, float]) -> Lessons:
+    """The memory on the device."""
+    lengths = np.full(rounded_up(len(memory.log_lengths)), -np.inf, np.float32)
+    lengths[: len(memory.log_lengths)] = memory.log_lengths
+    rows, shares = on_device(memory.rows), on_device(memory.shares)
+    return Lessons(rows, shares, jax.device_put(lengths), p_w.astype(np.float32), np.float32(drop))
 
 
 def _start(n_inputs: int, n_dimensions: int, rng: np.random.Generator) -> Space:
@@ -126,66 +167,47 @@ def _start(n_inputs: int, n_dimensions: int, rng: np.random.Generator) -> Space:
     return Space(mapping, np.zeros(n_dimensions, np.float32), *scalars)
 
 
-def gradient(
-    space: Space, asking: Memory, others: Memory, own: tuple[np.ndarray, np.ndarray], p_w: np.ndarray
-) -> tuple[float, Space]:
-    """Mean of -ln q over the words of the asking images' captions, and its gradient.
-
-    `own` are rows and columns, among asking and others, where an image meets itself.
-    """
-    sharpness, b = np.exp(space.log_sharpness), expit(space.background_logit)
-    e, length = _embedded(space, asking.rows)
-    e_others, length_others = _embedded(space, others.rows)
-    cosines = e_others @ e.T  # (M, B), as sparse products give and want it
-    scores = sharpness * cosines
-    scores += (space.length_power * others.log_lengths)[:, None]
-    scores[own[::-1]] = -np.inf
-    alpha = _softmax_in_place(scores)
-    p = (others.shares.T @ alpha).T
-    q = (1 - b) * p + b * p_w
-    weights = asking.shares.multiply(np.exp(asking.log_lengths)[:, None]).toarray()
-    total = weights.sum()
-    loss = -float((weights * np.log(q)).sum() / total)
-    to_q = -weights / q / total
-    to_b = float((to_q * (p_w - p)).sum()) * b * (1 - b)
-    to_alpha = others.shares @ np.ascontiguousarray(((1 - b) * to_q).T)
-    to_alpha -= np.einsum("ij,ij->j", alpha, to_alpha)
-    to_scores = np.multiply(alpha, to_alpha, out=to_alpha)
-    to_sharpness = sharpness * np.vdot(to_scores, cosines)
-    to_length = np.full(1, others.log_lengths @ to_scores.sum(axis=1))
-    to_e, to_others = sharpness * (to_scores.T @ e_others), sharpness * (to_scores @ e)
-    to_mapping, to_offset = np.zeros_like(space.mapping), np.zeros_like(space.offset)
-    for rows, unit, norm, slope in (
-        (asking.rows, e, length, to_e),
-        (others.rows, e_others, length_others, to_others),
-    ):
-        to_g = (slope - unit * (unit * slope).sum(axis=1, keepdims=True)) / norm
-        to_z = to_g * (1 - (unit * norm) ** 2)
-        to_mapping += rows.T @ to_z
-        to_offset += to_z.sum(axis=0)
-    return loss, Space(to_mapping, to_offset, to_sharpness, to_length, to_b)
+def _draws(N: int, n_inputs: int, drop: tuple[float, float], rng: np.random.Generator) -> Iterator[Draw]:
+    among = np.arange(rounded_up(min(N, _MOST_MATCHED)), dtype=np.int32)
+    for chosen, counts in batches(N, _BATCH, rng):
+        if N > _MOST_MATCHED:
+            among = np.sort(rng.choice(N, _MOST_MATCHED, replace=False)).astype(np.int32)
+        kept_inputs = (
+            kept((len(rows), n_inputs), share, rng) for rows, share in zip((chosen, among), drop, strict=True)
+        )
+        yield Draw(chosen, counts, among, *kept_inputs)
 
 
-def _softmax_in_place(scores: np.ndarray) -> np.ndarray:
-    """Over the rows; most of a step is spent on arrays of this size, so no copies are made."""
-    scores -= scores.max(axis=0)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=0)
-    return scores
+def loss(space: Space, lessons: Lessons, draw: Draw) -> Any:
+    """Mean of -ln q over the words of the asking images' captions."""
+    V = len(lessons.p_w)
+    b = jax.nn.sigmoid(space.background_logit)
+    e, e_others = (
+        _embedded(
+            product(without_some(take(lessons.rows, rows), mask, drop), space.mapping) + space.offset, jnp
+        )
+        for rows, mask, drop in (
+            (draw.chosen, draw.inputs, lessons.drop[0]),
+            (draw.among, draw.matched_inputs, lessons.drop[1]),
+        )
+    )
+    log_lengths = take(lessons.log_lengths, draw.among)
+    there = jnp.isfinite(log_lengths)
+    scores = jnp.exp(space.log_sharpness) * (e @ e_others.T)
+    scores += space.length_power * jnp.where(there, log_lengths, 0)
+    others = there & (draw.among != draw.chosen[:, None])
+    alpha = jax.nn.softmax(jnp.where(others, scores, -jnp.inf))
+    p = transposed_product(take(lessons.shares, draw.among), alpha.T, V).T
+    q = (1 - b) * p + b * lessons.p_w
+    lengths = jnp.where(draw.counts, jnp.exp(take(lessons.log_lengths, draw.chosen)), 0)
+    y = dense(take(lessons.shares, draw.chosen), V) * lengths[:, None]
+    return -(y * jnp.log(q)).sum() / y.sum()
 
 
-def _met(chosen: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where images of the first list are in the second, which is sorted: places in both."""
-    place = np.minimum(np.searchsorted(among, chosen), len(among) - 1)
-    rows = np.flatnonzero(among[place] == chosen)
-    return rows, place[rows]
-
-
-def _embedded(space: Space, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """e(x) (n, H) and |g| (n, 1)."""
-    g = np.tanh(rows @ space.mapping + space.offset)
-    norms = np.sqrt((g * g).sum(axis=1, keepdims=True) + 1e-6)
-    return g / norms, norms
+def _embedded(z: Any, xp: Any = np) -> Any:
+    """e(x) (n, H) from x'A + a, by NumPy or its twin for the device."""
+    g = xp.tanh(z)
+    return g / xp.sqrt((g * g).sum(axis=1, keepdims=True) + 1e-6)
 
 
 # --- Use ----------------------------------------------------------------------------------------------------------
@@ -200,7 +222,7 @@ class Place(NamedTuple):
 
 def placed(space: Space, memory: Memory) -> Place:
     """The images of the memory, nothing dropped."""
-    return Place(space, _embedded(space, memory.rows)[0].astype(np.float32))
+    return Place(space, _embedded(memory.rows @ space.mapping + space.offset).astype(np.float32))
 
 
 def log_answers(
@@ -216,7 +238,7 @@ def log_answers(
         space = Space(*(part.astype(np.float64) for part in place.space))
         b, lengths = expit(space.background_logit), space.length_power * log_lengths
         for block in blocks(rows.shape[0], 16 * len(place.images)):
-            cosines = _embedded(space, rows[block])[0] @ place.images.T
+            cosines = _embedded(rows[block] @ space.mapping + space.offset) @ place.images.T
             alpha = softmax(np.exp(space.log_sharpness) * cosines + lengths, axis=1)
             answers[block] += np.log((1 - b) * (said @ alpha.T).T + b * p_w) / len(places)
     return answers
@@ -240,6 +262,7 @@ def updates_for(n_images: int) -> int:
 # --- Estimator: no mathematics ------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class Matching(OneView):
     """Nearest tagged images in learned spaces, on visual words or descriptors; untagged images teach if they are more.
 
@@ -258,38 +281,23 @@ class Matching(OneView):
 
     name = "matching"
 
-    def __init__(
-        self,
-        n_dimensions: int = 64,
-        *,
-        n_spaces: int = 3,
-        drop: float = 0.7,
-        drop_matched: float = 0.3,
-        teach: float = 3.0,
-        n_updates: int | str = "auto",
-        view: str = "descriptor",
-        background: float = 0.0,
-        seed: int = 0,
-    ):
-        self.n_dimensions = n_dimensions
-        self.n_spaces = n_spaces
-        self.drop = drop
-        self.drop_matched = drop_matched
-        self.teach = teach
-        self.n_updates = n_updates
-        self.view = view
-        self.background = background
-        self.seed = seed
+    n_dimensions: int = 64
+    _: KW_ONLY
+    n_spaces: int = 3
+    drop: float = 0.7
+    drop_matched: float = 0.3
+    teach: float = 3.0
+    n_updates: int | str = "auto"
+    view: str = "descriptor"
+    background: float = 0.0
+    seed: int = 0
 
     def _check_params(self) -> None:
         super()._check_params()
         self._check_positive("n_dimensions", "n_spaces")
         if not (0 <= self.drop < 1 and 0 <= self.drop_matched < 1):
             raise TopictureError(f"{self.name}: drop and drop_matched must be at least 0 and below 1")
-        if self.n_updates != "auto" and not (isinstance(self.n_updates, int) and self.n_updates > 0):
-            raise TopictureError(
-                f"{self.name}: n_updates must be a positive whole number or auto, not {self.n_updates!r}"
-            )
+        check_updates(self.name, self.n_updates)
 
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         rng = np.random.default_rng(self.seed)
@@ -326,7 +334,7 @@ class Matching(OneView):
         self, memory: Memory, n_updates: int, rng: np.random.Generator, after_step: Callable[[], None]
     ) -> list[Space]:
         plan = Plan(self.n_dimensions, (self.drop, self.drop_matched), n_updates)
-        return in_order(lambda own: train(memory, self.p_w_, plan, own, after_step), rng.spawn(self.n_spaces))
+        return train(memory, self.p_w_, plan, rng.spawn(self.n_spaces), after_step)
 
     def _answers(self, rows: Any) -> np.ndarray:
         return softmax(log_answers(self.places_, rows, self.shares_, self.log_lengths_, self.p_w_), axis=1)

@@ -13,22 +13,37 @@ images is so carried to the visual words that only untagged images have.
 Symbol -> code, shape:  A, a -> hidden L H, H | B, b -> words H V, V | y -> targets D V
 """
 
-from collections.abc import Callable
-from itertools import count, islice
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
 from topicture.corpus import Corpus
-from topicture.errors import TopictureError
 from topicture.models.baselines.one_view import OneView, Tell
-from topicture.models.baselines.training import Adam, batches, in_order, kept, without_some
+from topicture.models.baselines.training import (
+    Walk,
+    batches,
+    check_updates,
+    dense,
+    descend,
+    in_order,
+    kept,
+    on_device,
+    product,
+    take,
+    width,
+    without_some,
+)
 from topicture.models.neighbours import blocks
 from topicture.models.view_rows import Inputs, inputs_of
 
-__all__ = ["Net", "Network", "Plan", "log_answers", "train", "updates_for"]
+__all__ = ["Draw", "Lessons", "Net", "Network", "Plan", "log_answers", "loss", "train", "updates_for"]
 
 _BATCH = 128
 _RATE = 2e-3
@@ -65,23 +80,40 @@ def updates_for(n_images: int) -> int:
     return max(few, min(_ROUNDS_OF_MANY * n_images // _BATCH, _MANY))
 
 
+class Lessons(NamedTuple):
+    """What a network learns from, on the device."""
+
+    rows: Any  # (N, L) inputs
+    targets: Any  # (N, V) weights of words
+    drop: Any  # share of the inputs
+
+
+class Draw(NamedTuple):
+    """What a step draws for its batch of B images."""
+
+    chosen: np.ndarray  # (B,) rows
+    counts: np.ndarray  # (B,) whether a row does
+    inputs: np.ndarray  # (B, L or slots) kept ones
+    units: np.ndarray  # (B, H) kept hidden units
+
+
 def train(
     rows: Any,
     targets: Any,
     p_w: np.ndarray,
     plan: Plan,
-    rng: np.random.Generator,
+    rngs: list[np.random.Generator],
     after_step: Callable[[], None] = lambda: None,
-) -> Net:
-    """A network for rows (N, L) and weights of words (N, V), sparse or dense both, by Adam with a cosine schedule."""
-    rows = rows.astype(np.float32)
-    net = _start(rows.shape[1], p_w, plan.n_hidden, rng)
-    adam = Adam(net, _RATE, plan.n_updates)
-    for chosen in islice(batches(rows.shape[0], _BATCH, rng), plan.n_updates):
-        x = without_some(rows[chosen], plan.drop, rng)
-        adam.update(_gradient(net, x, _dense(targets[chosen]), rng))
-        after_step()
-    return net
+) -> list[Net]:
+    """A network per generator for rows (N, L) and weights of words (N, V), sparse or dense both."""
+    lessons = Lessons(on_device(rows), on_device(targets), np.float32(plan.drop))
+
+    def one(rng: np.random.Generator) -> Net:
+        net = _start(rows.shape[1], p_w, plan.n_hidden, rng)
+        draws = _draws(rows.shape[0], width(lessons.rows), plan, rng)
+        return descend(loss, net, lessons, draws, Walk(_RATE, plan.n_updates), after_step)
+
+    return in_order(one, rngs)
 
 
 def _start(n_inputs: int, p_w: np.ndarray, n_hidden: int, rng: np.random.Generator) -> Net:
@@ -91,19 +123,19 @@ def _start(n_inputs: int, p_w: np.ndarray, n_hidden: int, rng: np.random.Generat
     return Net(hidden, np.zeros(n_hidden, np.float32), words, np.log(p_w).astype(np.float32))
 
 
-def _gradient(net: Net, x: Any, y: np.ndarray, rng: np.random.Generator) -> Net:
-    """Of the mean over a batch of -sum_w y_w ln p(w | x), with half of the hidden units dropped."""
-    z = x @ net.hidden + net.hidden_offset
-    open_ = np.where(z > 0, kept(z.shape, 0.5, rng), np.float32(0))
-    h = z * open_
-    p = softmax(h @ net.words + net.words_offset, axis=1)
-    to_words = (y.sum(axis=1, keepdims=True) * p - y) / np.float32(len(y))
-    to_hidden = (to_words @ net.words.T) * open_
-    return Net(x.T @ to_hidden, to_hidden.sum(axis=0), h.T @ to_words, to_words.sum(axis=0))
+def _draws(n_images: int, n_inputs: int, plan: Plan, rng: np.random.Generator) -> Iterator[Draw]:
+    for chosen, counts in batches(n_images, _BATCH, rng):
+        inputs = kept((len(chosen), n_inputs), plan.drop, rng)
+        yield Draw(chosen, counts, inputs, kept((len(chosen), plan.n_hidden), 0.5, rng))
 
 
-def _dense(part: Any) -> np.ndarray:
-    return np.asarray(part.toarray() if sparse.issparse(part) else part, np.float32)
+def loss(net: Net, lessons: Lessons, draw: Draw) -> Any:
+    """Mean over a batch of -sum_w y_w ln p(w | x), with half of the hidden units dropped."""
+    x = without_some(take(lessons.rows, draw.chosen), draw.inputs, lessons.drop)
+    y = dense(take(lessons.targets, draw.chosen), len(net.words_offset)) * draw.counts[:, None]
+    z = product(x, net.hidden) + net.hidden_offset
+    h = without_some(jax.nn.relu(z), draw.units, 0.5)
+    return -(y * jax.nn.log_softmax(h @ net.words + net.words_offset)).sum() / jnp.sum(draw.counts)
 
 
 # --- Use ----------------------------------------------------------------------------------------------------------
@@ -125,6 +157,7 @@ def log_answers(nets: list[Net], rows: Any) -> np.ndarray:
 # --- Estimator: no mathematics ------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class Network(OneView):
     """Neural networks with one hidden layer on visual words or descriptors; untagged images teach where there are any.
 
@@ -144,34 +177,20 @@ class Network(OneView):
     name = "network"
     version = 2
 
-    def __init__(
-        self,
-        n_hidden: int = 200,
-        *,
-        n_networks: int = 3,
-        drop: float = 0.4,
-        teach: float = 3.0,
-        n_updates: int | str = "auto",
-        view: str = "descriptor",
-        background: float = 0.01,
-        seed: int = 0,
-    ):
-        self.n_hidden = n_hidden
-        self.n_networks = n_networks
-        self.drop = drop
-        self.teach = teach
-        self.n_updates = n_updates
-        self.view = view
-        self.background = background
-        self.seed = seed
+    n_hidden: int = 200
+    _: KW_ONLY
+    n_networks: int = 3
+    drop: float = 0.4
+    teach: float = 3.0
+    n_updates: int | str = "auto"
+    view: str = "descriptor"
+    background: float = 0.01
+    seed: int = 0
 
     def _check_params(self) -> None:
         super()._check_params()
         self._check_positive("n_hidden", "n_networks")
-        if self.n_updates != "auto" and not (isinstance(self.n_updates, int) and self.n_updates > 0):
-            raise TopictureError(
-                f"{self.name}: n_updates must be a positive whole number or auto, not {self.n_updates!r}"
-            )
+        check_updates(self.name, self.n_updates)
 
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         rng = np.random.default_rng(self.seed)
@@ -188,7 +207,7 @@ class Network(OneView):
 
         captions = sparse.csr_array(corpus.captions)[tagged]
         plan = Plan(self.n_hidden, self.drop, n_updates)
-        self.nets_ = self._trained(rows[tagged], captions, plan, rng, after_step)
+        self.nets_ = train(rows[tagged], captions, self.p_w_, plan, rng.spawn(self.n_networks), after_step)
         if not teaching:
             return f"{self.n_networks} networks of {n_updates} updates"
         if len(untagged) > _MOST_TAUGHT:
@@ -196,20 +215,9 @@ class Network(OneView):
         answers = softmax(log_answers(self.nets_, rows[untagged]), axis=1).astype(np.float32)
         targets = np.vstack([captions.toarray().astype(np.float32), np.float32(self.teach) * answers])
         plan = Plan(self.n_hidden, self.drop, 3 * n_updates // 2)
-        self.nets_ = self._trained(rows[np.concatenate([tagged, untagged])], targets, plan, rng, after_step)
+        both = rows[np.concatenate([tagged, untagged])]
+        self.nets_ = train(both, targets, self.p_w_, plan, rng.spawn(self.n_networks), after_step)
         return f"{self.n_networks} networks of {plan.n_updates} updates, taught on {len(untagged)} untagged images"
-
-    def _trained(
-        self,
-        rows: Any,
-        targets: Any,
-        plan: Plan,
-        rng: np.random.Generator,
-        after_step: Callable[[], None],
-    ) -> list[Net]:
-        return in_order(
-            lambda own: train(rows, targets, self.p_w_, plan, own, after_step), rng.spawn(self.n_networks)
-        )
 
     def _scores(self, corpus: Corpus) -> np.ndarray:
         return softmax(log_answers(self.nets_, self.inputs_(getattr(corpus, self.view))), axis=1)
