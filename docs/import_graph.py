@@ -103,7 +103,7 @@ def draw(path: Path) -> None:
         for number, row in enumerate(ROWS)
         for column, folder in enumerate(row)
     }
-    figure, axes = plt.subplots(figsize=(11, 11.5))
+    figure, axes = plt.subplots(figsize=(11, 15))
     for (a, b), n in folder_graph(graph).items():
         up = where[b][1] > where[a][1]
         arrow = FancyArrowPatch(

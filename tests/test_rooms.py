@@ -56,7 +56,7 @@ def test_files_are_short():
 def shapes(path):
     """(line number, its tokens with names, numbers and texts made alike) of the lines that do something.
 
-    Imports, lone brackets and declarations of fields are passed over: values of the same kind look alike.
+    Imports, lone brackets, declarations of fields and rows of literals are passed over: values of one kind look alike.
     """
     lines = defaultdict(list)
     content = path.read_bytes()
@@ -72,7 +72,7 @@ def shapes(path):
 
 
 def _declares(shape):
-    return shape[0] in ("import", "from") or shape[:2] == ("name", ":")
+    return shape[0] in ("import", "from", "value") or shape[:2] == ("name", ":")
 
 
 KEYWORDS = frozenset((*keyword.kwlist, "self"))
