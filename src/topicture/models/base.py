@@ -1,6 +1,6 @@
 """What every annotator can do, and what the EM-fitted ones share."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self, final
@@ -24,7 +24,7 @@ def columns_of(corpus: Corpus, view: str) -> int | None:
     return None if values is None else int(values.shape[1])
 
 
-class Annotator(ParameterChecks, ABC, BaseEstimator):
+class Annotator(ParameterChecks, BaseEstimator):
     """Learns from a partly captioned corpus and gives every image a distribution over the vocabulary.
 
     Hyper-parameters are fields of a dataclass; those that a family shares are declared once, in its abstract base.
@@ -66,7 +66,7 @@ class Annotator(ParameterChecks, ABC, BaseEstimator):
         return self
 
     def _check_params(self) -> None:
-        """Raise TopictureError for a hyper-parameter that can't work; called before any work is done."""
+        """Nothing to check, unless a model has parameters."""
 
     @abstractmethod
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None: ...

@@ -1,5 +1,6 @@
 """Checks of hyper-parameters, the same words for all models: which parameter, what it must be, what it is."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, ClassVar
 
@@ -12,10 +13,14 @@ __all__ = ["ParameterChecks", "is_whole"]
 _NUMBERS = (int, float, np.integer, np.floating)
 
 
-class ParameterChecks:
+class ParameterChecks(ABC):
     """Checks for `_check_params`; each raises TopictureError that names the parameter and its value."""
 
     name: ClassVar[str]
+
+    @abstractmethod
+    def _check_params(self) -> None:
+        """Raise TopictureError for a hyper-parameter that can't work; called before any work is done."""
 
     def _require(self, parameter: str, fits: bool, must: str) -> None:
         """For conditions of one model: `must` completes the sentence, "be at least 1"."""

@@ -322,8 +322,10 @@ def test_blends_what_every_default_member_answers_by_itself(tiny_corpus, monkeyp
     small |= {model: {"n_updates": 20} for model in ("network", "matching")}
     monkeypatch.setattr("topicture.models.blends.members._fixed", lambda model, n: small.get(model, {}))
     monkeypatch.setattr("topicture.models.blends.members._GRIDS", {})
-    monkeypatch.setattr("topicture.models.blends.auto.pruned", lambda members, *_: list(range(len(members))))
-    monkeypatch.setattr("topicture.models.blends.auto.nats_by_word", _blends_win())
+    monkeypatch.setattr(
+        "topicture.models.blends.choice.pruned", lambda members, *_: list(range(len(members)))
+    )
+    monkeypatch.setattr("topicture.models.blends.choice.nats_by_word", _blends_win())
     auto = Auto(n_folds=2, budget_seconds=1e6).fit(tiny_corpus)
     assert {member.name for member in auto.members_} == set(MEMBERS)
     auto.blend_ = auto.blend_._replace(weights=np.full(len(auto.members_), 0.1))

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import ArpackError
 
 from topicture.corpus import Corpus
-from topicture.errors import TopictureError
+from topicture.errors import ModelFileError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.blends.blend import best_background, fit_blend, nats_by_word
 from topicture.models.blends.members import Member
@@ -150,10 +150,10 @@ class Trials:
         hidden = self.fold_of == fold
         limit = TimeLimit(seconds, self.callback)
         annotator = fitted(member, settings, self.seed, self.corpus.without_captions(hidden), limit)
-        p = annotator.annotate(self.corpus[hidden].without_captions())
-        if not np.isfinite(p).all():
-            raise FloatingPointError("its answers are not finite numbers")
-        return p
+        try:
+            return annotator.annotate(self.corpus[hidden].without_captions())
+        except ModelFileError:  # what `annotate` says of answers that are none; but no file is damaged here
+            raise FloatingPointError("its answers are not finite numbers") from None
 
     def _best(self, tried: Sequence[np.ndarray], rows: np.ndarray) -> int:
         """Which answers for the first fold suit these of its captions; the first where there are none."""
