@@ -1,8 +1,9 @@
 """Where this user's caches belong."""
 
 import os
-import sys
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 __all__ = ["user_cache_folder"]
 
@@ -11,10 +12,5 @@ def user_cache_folder() -> Path:
     """Where this user's caches belong: TOPICTURE_CACHE, or the platform's own place."""
     if chosen := os.environ.get("TOPICTURE_CACHE"):
         return Path(chosen)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "topicture"
+    # Without author and opinion: on Windows they would be folders of their own.
+    return user_cache_path("topicture", appauthor=False, opinion=False)

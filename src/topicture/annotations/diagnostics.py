@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest
 
 from topicture.annotations.choice.presence import JudgedPairs, reliability
 from topicture.annotations.measures.ranking import rank
@@ -36,7 +37,6 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 NAN = float("nan")
-TWO_SIDED_95 = 1.959964  # of the standard normal distribution
 # Below this probability a photo can't be said to look as if it should carry a word.
 MISSING_FROM = 0.5
 
@@ -210,7 +210,5 @@ def _ratio(part: int, whole: int) -> float:
 
 def _wilson(hits: int, n: int) -> tuple[float, float]:
     """Wilson's interval of a share: sensible for few pairs and for shares near 0 and 1, unlike the normal one."""
-    z2 = TWO_SIDED_95**2
-    middle = (hits + z2 / 2) / (n + z2)
-    half = TWO_SIDED_95 / (n + z2) * np.sqrt(hits * (n - hits) / n + z2 / 4)
-    return float(max(0.0, middle - half)), float(min(1.0, middle + half))
+    low, high = binomtest(hits, n).proportion_ci(0.95, method="wilson")
+    return float(low), float(high)

@@ -31,6 +31,16 @@ class Inputs(NamedTuple):
         rows = rows - self.centre
         return (rows @ self.axes if self.axes.size else rows) * self.scale
 
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Those of a model file, which has the scale among its facts."""
+        return {"centre": self.centre, "axes": self.axes}
+
+    @classmethod
+    def of_file(cls, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> "Inputs":
+        """What a model file has of them."""
+        return cls(arrays["centre"], arrays["axes"], float(facts["scale"]))
+
 
 def inputs_of(corpus: Corpus, view: str, seed: int) -> Inputs:
     """Inputs that suit the corpus: lengths are those of its tagged images."""

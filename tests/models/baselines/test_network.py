@@ -1,4 +1,4 @@
-"""Networks: gradients, learning, teaching by untagged images."""
+"""Networks: what they maximise, learning, teaching by untagged images."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from scipy import sparse
 from scipy.special import log_softmax
 
 from topicture.corpus import Corpus
-from topicture.models.baselines.network import Net, Network, Plan, _gradient, log_answers, train
+from topicture.models.baselines.network import Draw, Lessons, Net, Network, Plan, log_answers, loss, train
+from topicture.models.baselines.training import dense, on_device, take, width, without_some
 
 
 def toy(n_images, n_tagged, rng):
@@ -21,34 +22,37 @@ def toy(n_images, n_tagged, rng):
     return corpus, kind
 
 
-def loss(net, x, y, seed):
-    """The objective whose gradient is asked for, hidden units dropped by the same draws."""
-    rng = np.random.default_rng(seed)
-    z = x @ net.hidden + net.hidden_offset
-    kept = (rng.random(z.shape, np.float32) >= 0.5) * 2.0
-    log_p = log_softmax(np.maximum(z, 0) * kept @ net.words + net.words_offset, axis=1)
+def likelihood(net, x, y, inputs, units):
+    """The objective by hand, 0.4 of the inputs and half of the hidden units dropped."""
+    z = (x * inputs / 0.6) @ net.hidden + net.hidden_offset
+    log_p = log_softmax(np.maximum(z, 0) * units * 2 @ net.words + net.words_offset, axis=1)
     return -(y * log_p).sum() / len(y)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_gradient_is_that_of_the_likelihood(form):
+def test_the_loss_is_the_likelihood_of_the_rows_that_count(form):
     rng = np.random.default_rng(0)
-    net = Net(*(rng.normal(size=shape) for shape in ((4, 5), (5,), (5, 3), (3,))))
-    x, y = rng.poisson(1.0, (6, 4)).astype(float), rng.poisson(1.0, (6, 3)).astype(float)
-    gradient = _gradient(net, form(x), y, np.random.default_rng(7))
-    for part, slope in zip(Net._fields, gradient, strict=True):
-        for place in np.ndindex(slope.shape):
-            step = np.zeros(slope.shape)
-            step[place] = 1e-6
-            up, down = (loss(net._replace(**{part: getattr(net, part) + s}), x, y, 7) for s in (step, -step))
-            assert slope[place] == pytest.approx((up - down) / 2e-6, abs=1e-6)
+    net = Net(*(rng.normal(size=shape).astype(np.float32) for shape in ((64, 5), (5,), (5, 3), (3,))))
+    x = rng.poisson(1.0, (6, 64)) * (np.arange(64) % 32 == rng.integers(0, 32, (6, 1)))
+    y = rng.poisson(1.0, (6, 3)).astype(float)
+    lessons = Lessons(on_device(form(x)), on_device(form(y)), np.float32(0.4))
+    chosen, counts = np.array([4, 1, 5, 0]), np.array([True, True, True, False])
+    units = rng.random((4, 5)) < 0.5
+    inputs = rng.random((4, width(lessons.rows))) < 0.6
+    draw = Draw(chosen, counts, inputs, units)
+    kept = np.asarray(dense(without_some(take(lessons.rows, chosen), inputs, 0.0), 64)) / np.maximum(
+        x[chosen], 1
+    )
+    expected = likelihood(net, x[chosen][:3], y[chosen][:3], kept[:3], units[:3])
+    assert float(loss(net, lessons, draw)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_network_learns_what_there_is_to_learn():
     corpus, kind = toy(200, 200, np.random.default_rng(1))
     p_w = np.array([0.5, 0.5])
-    net = train(corpus.visual_words, corpus.captions, p_w, Plan(20, 0.2, 300), np.random.default_rng(0))
-    answers = log_answers([net], corpus.visual_words)
+    rngs = [np.random.default_rng(0)]
+    nets = train(corpus.visual_words, corpus.captions, p_w, Plan(20, 0.2, 300), rngs)
+    answers = log_answers(nets, corpus.visual_words)
     assert (answers.argmax(axis=1) == kind).mean() > 0.95
 
 

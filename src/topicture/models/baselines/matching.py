@@ -41,29 +41,14 @@ from topicture.models.baselines.training import (
     product,
     rounded_up,
     take,
-    transposed_product,
+    weighted_sums,
     width,
     without_some,
 )
 from topicture.models.neighbours import blocks
 from topicture.models.view_rows import Inputs, inputs_of
 
-__all__ = [
-    "Draw",
-    "Lessons",
-    "Matching",
-    "Memory",
-    "Place",
-    "Plan",
-    "Space",
-    "leading_words",
-    "log_answers",
-    "loss",
-    "placed",
-    "remembered",
-    "train",
-    "updates_for",
-]
+__all__ = ["Draw", "Matching", "Memory", "Plan", "Space", "leading_words", "lessons_of", "loss", "remembered"]
 
 _BATCH = 256
 _RATE = 1e-2
@@ -193,11 +178,12 @@ def loss(space: Space, lessons: Lessons, draw: Draw) -> Any:
     )
     log_lengths = take(lessons.log_lengths, draw.among)
     there = jnp.isfinite(log_lengths)
-    scores = jnp.exp(space.log_sharpness) * (e @ e_others.T)
+    scores = (jnp.exp(space.log_sharpness) * e) @ e_others.T
     scores += space.length_power * jnp.where(there, log_lengths, 0)
-    others = there & (draw.among != draw.chosen[:, None])
-    alpha = jax.nn.softmax(jnp.where(others, scores, -jnp.inf))
-    p = transposed_product(take(lessons.shares, draw.among), alpha.T, V).T
+    scores = jnp.where(there & (draw.among != draw.chosen[:, None]), scores, -jnp.inf)
+    # alpha before it is divided by its sum: V numbers per image are divided instead of M.
+    raised = jnp.exp(scores - jax.lax.stop_gradient(scores.max(axis=1, keepdims=True)))
+    p = weighted_sums(raised, take(lessons.shares, draw.among), V) / raised.sum(axis=1, keepdims=True)
     q = (1 - b) * p + b * lessons.p_w
     lengths = jnp.where(draw.counts, jnp.exp(take(lessons.log_lengths, draw.chosen)), 0)
     y = dense(take(lessons.shares, draw.chosen), V) * lengths[:, None]
@@ -318,7 +304,8 @@ class Matching(OneView):
         captions = sparse.csr_array(corpus.captions)[tagged]
         memory = remembered(rows[tagged], captions)
         self.shares_, self.log_lengths_ = memory.shares, memory.log_lengths
-        spaces = self._spaces(memory, first, rng, after_step)
+        plan = Plan(self.n_dimensions, (self.drop, self.drop_matched), first)
+        spaces = train(memory, self.p_w_, plan, rng.spawn(self.n_spaces), after_step)
         self.places_ = [placed(space, memory) for space in spaces]
         if not teaching:
             return f"{self.n_spaces} spaces of {first} updates"
@@ -326,15 +313,10 @@ class Matching(OneView):
         everything = remembered(
             rows[np.concatenate([tagged, untagged])], sparse.csr_array(sparse.vstack([captions, answers]))
         )
-        spaces = self._spaces(everything, then, rng, after_step)
+        plan = plan._replace(n_updates=then)
+        spaces = train(everything, self.p_w_, plan, rng.spawn(self.n_spaces), after_step)
         self.places_ = [placed(space, memory) for space in spaces]
         return f"{self.n_spaces} spaces of {then} updates, taught on {len(untagged)} untagged images"
-
-    def _spaces(
-        self, memory: Memory, n_updates: int, rng: np.random.Generator, after_step: Callable[[], None]
-    ) -> list[Space]:
-        plan = Plan(self.n_dimensions, (self.drop, self.drop_matched), n_updates)
-        return train(memory, self.p_w_, plan, rng.spawn(self.n_spaces), after_step)
 
     def _answers(self, rows: Any) -> np.ndarray:
         return softmax(log_answers(self.places_, rows, self.shares_, self.log_lengths_, self.p_w_), axis=1)
@@ -351,8 +333,7 @@ class Matching(OneView):
             **captions_state(self.shares_),
             "images": np.stack([place.images for place in self.places_]),
             "log_lengths": self.log_lengths_,
-            "centre": self.inputs_.centre,
-            "axes": self.inputs_.axes,
+            **self.inputs_.arrays,
         }
         return arrays, {"scale": self.inputs_.scale}
 
@@ -362,4 +343,4 @@ class Matching(OneView):
         self.places_ = [Place(*pair) for pair in zip(spaces, arrays["images"], strict=True)]
         self.shares_ = captions_from(arrays, len(self.p_w_))
         self.log_lengths_ = arrays["log_lengths"]
-        self.inputs_ = Inputs(arrays["centre"], arrays["axes"], float(facts["scale"]))
+        self.inputs_ = Inputs.of_file(arrays, facts)

@@ -43,7 +43,7 @@ from topicture.models.baselines.training import (
 from topicture.models.neighbours import blocks
 from topicture.models.view_rows import Inputs, inputs_of
 
-__all__ = ["Draw", "Lessons", "Net", "Network", "Plan", "log_answers", "loss", "train", "updates_for"]
+__all__ = ["Draw", "Lessons", "Net", "Network", "Plan", "log_answers", "loss", "train"]
 
 _BATCH = 128
 _RATE = 2e-3
@@ -226,11 +226,9 @@ class Network(OneView):
         arrays = {
             f"net.{name}": np.stack(parts) for name, *parts in zip(Net._fields, *self.nets_, strict=True)
         }
-        return {**arrays, "centre": self.inputs_.centre, "axes": self.inputs_.axes}, {
-            "scale": self.inputs_.scale
-        }
+        return {**arrays, **self.inputs_.arrays}, {"scale": self.inputs_.scale}
 
     def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         stacked = [arrays[f"net.{name}"] for name in Net._fields]
         self.nets_ = [Net(*parts) for parts in zip(*stacked, strict=True)]
-        self.inputs_ = Inputs(arrays["centre"], arrays["axes"], float(facts["scale"]))
+        self.inputs_ = Inputs.of_file(arrays, facts)

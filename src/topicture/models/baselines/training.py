@@ -34,7 +34,7 @@ __all__ = [
     "product",
     "rounded_up",
     "take",
-    "transposed_product",
+    "weighted_sums",
     "width",
     "without_some",
 ]
@@ -127,17 +127,17 @@ def product(rows: Any, matrix: Any) -> Any:
     return jax.lax.scan(add, none, (rows.columns.T, rows.values.T), unroll=_UNROLL)[0]
 
 
-def transposed_product(rows: Any, matrix: Any, n_columns: int) -> Any:
-    """rows (N, L) transposed @ matrix (N, B)."""
+def weighted_sums(weights: Any, rows: Any, n_columns: int) -> Any:
+    """weights (B, N) @ rows (N, L)."""
     if not _stays_sparse(rows, n_columns):
-        return dense(rows, n_columns).T @ matrix
+        return weights @ dense(rows, n_columns)
 
     def add(total, slot):
         columns, values = slot
-        return total.at[columns].add(values[:, None] * matrix, mode="drop"), None
+        return total.at[columns].add(values[:, None] * weights.T, mode="drop"), None
 
-    none = jnp.zeros((n_columns, matrix.shape[1]), matrix.dtype)
-    return jax.lax.scan(add, none, (rows.columns.T, rows.values.T), unroll=_UNROLL)[0]
+    none = jnp.zeros((n_columns, len(weights)), weights.dtype)
+    return jax.lax.scan(add, none, (rows.columns.T, rows.values.T), unroll=_UNROLL)[0].T
 
 
 def _stays_sparse(rows: Any, n_columns: int) -> bool:

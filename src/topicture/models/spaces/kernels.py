@@ -12,10 +12,14 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import additive_chi2_kernel
+from sklearn.metrics.pairwise import (
+    additive_chi2_kernel,
+    cosine_similarity,
+    euclidean_distances,
+    rbf_kernel,
+)
 
 from topicture.errors import CorpusError, TopictureError
-from topicture.models.neighbours import unit_rows
 
 __all__ = ["KERNELS", "Kernel", "kernel_fn", "median_bandwidth"]
 
@@ -32,10 +36,10 @@ def kernel_fn(kernel: str | Kernel, bandwidth: float) -> Kernel:
     if callable(kernel):
         return _checked(kernel)
     if kernel == "gaussian":
-        return lambda X, Y: _gaussian(X, Y, bandwidth)
+        return lambda X, Y: rbf_kernel(X, Y, 0.5 / bandwidth**2)
     if kernel == "chi-square":
         return lambda X, Y: np.exp(additive_chi2_kernel(X, Y) / bandwidth)
-    return {"intersection": _intersection, "cosine": _cosine}[kernel]
+    return {"intersection": _intersection, "cosine": cosine_similarity}[kernel]
 
 
 def median_bandwidth(kernel: str | Kernel, X: np.ndarray, rng: np.random.Generator) -> float:
@@ -47,7 +51,7 @@ def median_bandwidth(kernel: str | Kernel, X: np.ndarray, rng: np.random.Generat
         return 1.0
     if len(X) > _SAMPLE:
         X = X[np.sort(rng.choice(len(X), _SAMPLE, replace=False))]
-    distances = np.sqrt(_squared_distances(X, X)) if kernel == "gaussian" else -additive_chi2_kernel(X)
+    distances = euclidean_distances(X) if kernel == "gaussian" else -additive_chi2_kernel(X)
     median = float(np.median(distances[np.triu_indices(len(X), 1)]))
     return median if median > 0 else 1.0
 
@@ -58,34 +62,9 @@ def check_vectors(kernel: str | Kernel, visual, name: str) -> None:
         raise CorpusError(f"{name}: the {kernel} kernel needs features without negative values; use gaussian")
 
 
-# --- Kernels, one formula each ------------------------------------------------------------------------------------
-
-
-def _squared_distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """|x - y|^2 = |x|^2 + |y|^2 - 2 x.y; rounding below zero is cut off."""
-    squares = X @ Y.T
-    squares *= -2
-    squares += np.einsum("im,im->i", X, X)[:, None]
-    squares += np.einsum("jm,jm->j", Y, Y)
-    return np.maximum(squares, 0, out=squares)
-
-
-def _gaussian(X: np.ndarray, Y: np.ndarray, sigma: float) -> np.ndarray:
-    """exp(x.y / sigma^2 - |x|^2 / 2 sigma^2 - |y|^2 / 2 sigma^2); the factor goes into X, which is small."""
-    exponent = (X / sigma**2) @ Y.T
-    exponent -= np.einsum("im,im->i", X, X)[:, None] / (2 * sigma**2)
-    exponent -= np.einsum("jm,jm->j", Y, Y) / (2 * sigma**2)
-    np.minimum(exponent, 0, out=exponent)
-    return np.exp(exponent, out=exponent)
-
-
 def _intersection(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """min(x, y) = (x + y - |x - y|) / 2, summed."""
     return 0.5 * (X.sum(axis=1)[:, None] + Y.sum(axis=1) - cdist(X, Y, "cityblock"))
-
-
-def _cosine(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    return unit_rows(X) @ unit_rows(Y).T
 
 
 def _checked(kernel: Kernel) -> Kernel:
