@@ -63,7 +63,7 @@ def annotate(
         raise TopictureError(f"the number of words to suggest must be at least 1, not {top}")
     model = catalog.suggestions.newest()
     learned = load_learned(catalog.model_folder(model), regions=False)
-    images = catalog.places.living()
+    images = catalog.files.living()
     description = look_at(catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary)
     report("Annotating", 0, None)
     presence = learned.presence(_unseen(learned, description.corpus))

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions.decisions import OURS
-from topicture.store.places import as_place
+from topicture.store.files import stored_path
 
-__all__ = ["Due", "DueWord", "Trouble", "Writes"]
+__all__ = ["Due", "DueWord", "SidecarRecord", "Trouble"]
 
 
 class DueWord(NamedTuple):
@@ -72,7 +72,7 @@ AND EXISTS (SELECT 1 FROM decisions AS d WHERE d.image = places.image AND d.word
 """
 
 
-class Writes:
+class SidecarRecord:
     """The tables `written` and `troubles`."""
 
     def __init__(self, database: Database):
@@ -95,7 +95,7 @@ class Writes:
             (path,),
         )
         add = tuple(DueWord(word, bool(by_machine), probability) for word, by_machine, probability in rows)
-        return Due(as_place(path), image, add, tuple(remove))
+        return Due(stored_path(path), image, add, tuple(remove))
 
     def count_due(self) -> int:
         """Number of files to write."""
@@ -169,4 +169,4 @@ class Writes:
     def troubles(self) -> list[Trouble]:
         """The files that could not be written, by path."""
         rows = self._db.execute("SELECT path, reason, at FROM troubles ORDER BY path")
-        return [Trouble(as_place(path), reason, at) for path, reason, at in rows]
+        return [Trouble(stored_path(path), reason, at) for path, reason, at in rows]
