@@ -2,8 +2,8 @@
 
 catalog.sqlite   images, files, decisions, suggestions (see `migrations`)
 cache/           measurements of the pictures, which can be made again
-models/          one folder a model
-index/           one folder a search index; the database says which one counts
+models/          one folder per model
+index/           one folder per search index; the database says which one counts
 lock             held by the process that writes
 """
 
@@ -78,7 +78,7 @@ class Catalog:
         Raises
         ------
         CatalogError
-            `root` is no folder, there is a catalog already, or its folder can't be written.
+            `root` is not a folder, there is a catalog already, or its folder can't be written.
         """
         root = _folder_of_photos(root)
         folder = root / FOLDER_NAME if folder is None else folder
@@ -250,7 +250,7 @@ class Catalog:
         return self.folder / kind / str(name)
 
     def features(self) -> FeatureShards | None:
-        """What the photos of the index look like, a row a photo, memory-mapped; None where that was not measured."""
+        """What the photos of the index look like, one row per photo, memory-mapped; None where not measured."""
         folder = self.index_folder()
         if folder is None or not (folder / "features").exists():
             return None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from topicture.store.database import CatalogError, Database
 
-__all__ = ["FileCounts", "Files", "KnownFile", "LivingImage", "stored_path"]
+__all__ = ["FileCounts", "FileTrouble", "Files", "KnownFile", "LivingImage", "stored_path"]
 
 
 class KnownFile(NamedTuple):
@@ -26,6 +26,16 @@ class LivingImage(NamedTuple):
     image: int
     content: bytes
     path: str  # relative to the root
+
+
+class FileTrouble(NamedTuple):
+    """A file, and why it could not be read, or its sidecar not be written."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
 
 
 class FileCounts(NamedTuple):
@@ -159,13 +169,13 @@ class Files:
         """Why an image could not be looked at; None where it could, or nobody tried."""
         return self._db.execute("SELECT reason FROM images WHERE id = ?", (image,)).fetchone()[0]
 
-    def unreadable(self) -> Iterator[tuple[str, str]]:
-        """(path, reason) of the living files whose picture could not be looked at."""
+    def unreadable(self) -> Iterator[FileTrouble]:
+        """The living files whose picture could not be looked at, by path."""
         rows = self._db.execute(
             "SELECT path, reason FROM places JOIN images ON images.id = image "
             "WHERE gone IS NULL AND reason IS NOT NULL ORDER BY path"
         )
-        return ((stored_path(path), reason) for path, reason in rows)
+        return (FileTrouble(stored_path(path), reason) for path, reason in rows)
 
     def counts(self) -> FileCounts:
         row = self._db.execute(

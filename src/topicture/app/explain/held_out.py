@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import cross_fitted
 from topicture.annotations.choice.refitting import held_out_again
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut
+from topicture.app.learning.learning import unreadable_lines
 from topicture.app.learning.model_folder import Learned
 from topicture.app.learning.training_tags import TrainingTags, gather
 from topicture.app.progress import Report, silent
@@ -89,7 +90,6 @@ def gather_answers(
     groups = look_alikes(corpus, [folder_of(path) for path in own_paths])
     scores = _held_out(learned, folder, corpus, groups, sample, known.any(axis=1), report)
     judged = known.any(axis=1) & scores.p.any(axis=1)
-    paths = {image.content.hex(): image.path for image in training_tags.images}
     return HeldOutAnswers(
         corpus,
         own_paths,
@@ -99,7 +99,7 @@ def gather_answers(
         cross_fitted(scores.p[judged], truth[judged], known[judged], scores.fold_of[judged], seed=SEED),
         truth[judged],
         known[judged],
-        tuple(f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable),
+        unreadable_lines(description, training_tags.images),
     )
 
 

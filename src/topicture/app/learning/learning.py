@@ -1,5 +1,6 @@
 """Learn: photos and tags to a model with calibrated probabilities."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from posixpath import dirname as folder_of
 from typing import Any
@@ -27,12 +28,12 @@ from topicture.models.base import columns_of
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
-from topicture.store.files import LivingImage
+from topicture.store.files import FileTrouble, LivingImage
 from topicture.vision.features.transform import Features
 from topicture.vision.pipeline import Description, Photo, describe
 from topicture.vision.recipe import REGION_PARTS, Recipe
 
-__all__ = ["LearnReport", "learn", "look_at"]
+__all__ = ["LearnReport", "learn", "look_at", "unreadable_lines"]
 
 REGION_MODEL = "corr-lda"
 TOLD_PRECISION = 0.95
@@ -144,7 +145,7 @@ def learn(
         budget_seconds=budget_seconds,
         region_model=by_region.name if by_region else None,
         calibration_error=told["calibration_error"],
-        skipped=tuple(str(unreadable) for unreadable in _named(description, training_tags.images)),
+        skipped=unreadable_lines(description, training_tags.images),
     )
 
 
@@ -181,9 +182,10 @@ def look_at(
     return description
 
 
-def _named(description: Description, images: list[LivingImage]) -> list[str]:
+def unreadable_lines(description: Description, images: Iterable[LivingImage]) -> tuple[str, ...]:
+    """The photos that could not be read, one line each: the path and the reason."""
     paths = {image.content.hex(): image.path for image in images}
-    return [f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable]
+    return tuple(str(FileTrouble(paths[bad.source], bad.reason)) for bad in description.unreadable)
 
 
 def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:

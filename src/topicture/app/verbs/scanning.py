@@ -36,10 +36,10 @@ class ScanReport:
 
     Attributes
     ----------
-    decisions : keywords that are news
-    withdrawn : tags that went because the keywords they came from went
+    decisions : new keywords
+    withdrawn : tags removed because the keywords they came from are gone
     conflicts : new ones, of words decided here that another program took out or put in
-    withheld : tags that would go as well, but so many that somebody has to confirm it; nothing was changed about them
+    withheld : tags that would be removed as well, but too many without a confirmation; nothing was changed about them
     missing_sidecars : sidecars that Topicture wrote and that are not there
     """
 
@@ -182,7 +182,7 @@ def _read(
         skipped.extend(f"{printable(found.path)}: {reason}" for reason in keywords.refused)
         if former in (None, content) or all(part.whole for part in keywords.sources if part.name == PHOTO):
             yield _Read(found, before, content, keywords)
-        # else it was damaged, or is not written to its end yet: that is no other picture
+        # else it was damaged, or is not written to its end yet: that is not another picture
 
 
 def _reason(error: Exception) -> str:
@@ -267,7 +267,7 @@ def _gone(known: dict[str, KnownFile], seen: set[str], skipped: list[Skipped | s
 def _carry(catalog: Catalog) -> None:
     """Photos edited in place keep what was decided about them, unless the former picture still exists elsewhere.
 
-    What became of several files at once is no edited photo but a placeholder.
+    What became of several files at once is not an edited photo but a placeholder.
     """
     for old, new in catalog.get("replaced") or []:
         if not catalog.files.paths_of(old) and len(catalog.files.paths_of(new)) == 1:

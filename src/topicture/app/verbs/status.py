@@ -71,8 +71,8 @@ def status(catalog: Catalog) -> Status:
         missing_sidecars=catalog.file_words.missing_sidecars(),
         scanned=catalog.get("scanned"),
         model=_summary(models[0]) if models else None,
-        troubles=tuple(f"{trouble.path}: {trouble.reason}" for trouble in catalog.sidecar_record.troubles()),
-        unreadable=tuple(f"{path}: {reason}" for path, reason in catalog.files.unreadable()),
+        troubles=tuple(map(str, catalog.sidecar_record.troubles())),
+        unreadable=tuple(map(str, catalog.files.unreadable())),
     )
 
 
