@@ -216,7 +216,7 @@ def test_by_the_commands_with_a_real_removal(library, root, topicture):
     assert "1 sidecar" in topicture("write", "--no-regions")[1]
     assert set(photo_keywords(root / "photo-002.jpg").words) == {"tiger", "night"}
     assert topicture("status")[0] == 0
-    assert topicture("conflicts")[1] == "No file says otherwise than was decided here.\n"
+    assert topicture("conflicts")[1] == "No conflicts.\n"
 
 
 def test_keep_and_follow_exclude_each_other(library, root, topicture):

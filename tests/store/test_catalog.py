@@ -326,7 +326,7 @@ def test_check_finds_tags_without_a_decision(catalog):
     image = add(catalog)
     word = catalog.decisions.word_id("tiger")
     catalog.database.execute("INSERT INTO tags VALUES (?, ?, 'present', 'review', 99)", (image, word))
-    assert problems(catalog) == ["database: 1 tags have no decision behind them"]
+    assert problems(catalog) == ["database: tags without a decision behind them: 1"]
 
 
 def test_check_finds_a_model_without_files(catalog):

@@ -1,8 +1,8 @@
 """What the terminal shows of a result."""
 
 from topicture.annotations.choice.learning import MemberTrial
-from topicture.app.console.counting import counted
 from topicture.app.console.tables import print_learned
+from topicture.app.counting import counted
 from topicture.app.learning.learning import LearnReport
 
 

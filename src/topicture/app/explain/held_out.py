@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import cross_fitted
 from topicture.annotations.choice.refitting import held_out_again
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut
+from topicture.app.counting import counted
 from topicture.app.learning.learning import unreadable_lines
 from topicture.app.learning.model_folder import Learned
 from topicture.app.learning.training_tags import TrainingTags, gather
@@ -82,7 +83,7 @@ def gather_answers(
     n_tagged = int(corpus.tagged.sum())
     if n_tagged < N_FOLDS:
         raise CorpusError(
-            f"{n_tagged} photos carry a word of this model, too few to judge it by; tag at least {N_FOLDS}"
+            f"only {counted(n_tagged, 'photo')} with a word of this model, too few to judge it; tag at least {N_FOLDS}"
         )
     truth, known = training_tags.truth[kept], training_tags.known[kept]
     sample = _sample(corpus)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from topicture.app.counting import counted
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.sidecar_stamps import sidecar_stamp
 from topicture.atomic.exchange import remove_exchanged
@@ -138,9 +139,7 @@ class _Lacking:
             self._reasons[self._catalog.files.reason(due.image) or self._trouble] += 1
 
     def lines(self) -> tuple[str, ...]:
-        return tuple(
-            f"{n} photo{'s' if n > 1 else ''}: {reason}" for reason, n in self._reasons.most_common()
-        )
+        return tuple(f"{counted(n, 'photo')}: {reason}" for reason, n in self._reasons.most_common())
 
 
 def _reason(error: OSError | TopictureError) -> str:
