@@ -96,7 +96,7 @@ def _populate(library: Library, n: int) -> None:
     rng = np.random.default_rng(0)
     words = [f"word{i}" for i in range(N_WORDS)]
     with Catalog.open(library.folder, write=True, command="benchmark") as catalog:
-        images = np.array([image.image for image in catalog.places.living()])
+        images = np.array([image.image for image in catalog.files.living()])
         images.sort()
         tagged = images[: n // 3]
         chosen = rng.integers(0, N_WORDS, (len(tagged), 3))

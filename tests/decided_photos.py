@@ -14,7 +14,7 @@ def decided(root, n=6, words_each=lambda number: 2):
     put(root / "photo-002.jpg.xmp", xmp(["dusk", "family"]))
     library.scan()
     with Catalog.open(library.folder, write=True) as catalog:
-        images = [catalog.places.at(path).image for path in sorted(catalog.places.known())]
+        images = [catalog.files.at(path).image for path in sorted(catalog.files.known())]
         for source, kind in (("review", 0), ("bulk", 1), ("import", 2)):
             catalog.decisions.decide(
                 [

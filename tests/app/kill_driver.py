@@ -101,7 +101,7 @@ def in_child(function, *, after=None):
 def state(root):
     """Everything that must be the same, however often the run was killed. Ids depend on nothing but the photos."""
     with Catalog.open(root / ".topicture") as catalog:
-        content = {image.image: image.content.hex() for image in catalog.places.living()}
+        content = {image.image: image.content.hex() for image in catalog.files.living()}
         tags = sorted((content[image], *rest) for image, *rest in catalog.decisions.all_tags())
         model = catalog.suggestions.models()[0]
         suggestions = sorted(
@@ -115,7 +115,7 @@ def state(root):
         return {
             "tags": tags,
             "suggestions": suggestions,
-            "due": catalog.writes.count_due(),
+            "due": catalog.sidecar_record.count_due(),
             "sidecars": sidecars(root),
         }
 

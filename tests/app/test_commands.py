@@ -26,6 +26,7 @@ VERBS = (
         "tag",
         "tags",
         "undo",
+        "conflicts",
         "write",
     ),
     *("status", "models", "export", "import", "evaluate", "explain", "backup", "check", "doctor", "demo"),
@@ -110,11 +111,11 @@ def test_results_as_text_and_as_json(root, topicture, arguments):
 
 
 def test_learn_tells_what_was_tried_and_how_long_it_may_take(root, topicture):
-    code, out, _ = topicture("learn", "--budget", "0.2", "--no-regions", "--workers", "0")
+    code, out, _ = topicture("learn", "--budget", "0.2", "--no-regions", "--workers", "0", "--verbose")
     assert code == 0
     lines = out.splitlines()
     assert any(line.split()[:3] == ["knn", "on", "descriptor"] for line in lines)
-    assert "auto may take 0.2 minutes to try and to learn (--budget)." in lines
+    assert "Time limit for trying and learning: 0.2 minutes (--budget)." in lines
     assert any(line.startswith("Learned auto from") for line in lines)
 
 
@@ -223,7 +224,7 @@ def test_import_refuses_what_lies_outside_and_takes_the_rest(root, topicture):
     )
     code, out, error = topicture("import", "tags.csv", "--format", "csv-long")
     assert code == 1
-    assert "1 new tags on 1 photos" in out
+    assert "1 new tag for 1 photo." in out
     assert "nowhere.jpg" in error
     assert {tag.word for tag in Library.find(root).tags("photo-030.jpg")} == {"night"}
 
@@ -285,7 +286,7 @@ def test_undo_in_a_review_reaches_no_further_back_than_the_review(root):
     library.decide(root / "photo-000.jpg", ["night"], "present")
     library, _, said, result = answer(root, "uyuuq")
     assert result.startswith("0 accepted, 0 rejected.")
-    assert sum("Nothing of this review is left to undo" in line for line in said) == 2
+    assert sum("Nothing left to undo in this review" in line for line in said) == 2
     assert "night" in {tag.word for tag in library.tags(root / "photo-000.jpg")}
     assert library.undo().decisions[0].word == "night"
 
@@ -318,7 +319,7 @@ def test_an_answer_that_was_given_anew_meanwhile_is_left_alone(root):
         return key
 
     ask_in_terminal(library, questions, read_key=read_key, say=said.append)
-    assert "That was decided anew since, and stays as it is." in said
+    assert "Something else was decided about it since; that stays." in said
     verdicts = {tag.word: tag.verdict for tag in library.tags(questions[0].path)}
     assert verdicts[questions[0].word] == "rejected"
 

@@ -32,7 +32,7 @@ def tags(library, name):
 
 def accept(library, name, word, source="review", probability=None):
     with Catalog.open(library.folder, write=True) as catalog:
-        image = catalog.places.at(name).image
+        image = catalog.files.at(name).image
         catalog.decisions.decide([Decision(image, word, "present", 1, probability)], source)
 
 
@@ -53,7 +53,7 @@ def test_a_decision_outlives_its_keyword(library, root, source):
     library.write(regions=False)
     put(root / SIDECAR, xmp(["grass"]))
     report = library.scan()
-    assert report.conflicts == ("photo-002.jpg: tiger (taken out by another program)",)
+    assert report.conflicts == ("photo-002.jpg: tiger (removed by another program)",)
     assert tags(library, root / "photo-002.jpg")["tiger"] == ("present", source)
     assert library.status().conflicts == 1
     before = sidecars(root)
@@ -138,7 +138,7 @@ def test_saying_it_again_is_an_answer(library, root, conflict):
 def test_a_rejected_word_that_is_put_in_is_a_conflict_too(library, root):
     library.decide(root / "photo-002.jpg", ["tiger"], "rejected")
     put(root / SIDECAR, xmp(["tiger"]))
-    assert library.scan().conflicts == ("photo-002.jpg: tiger (put in by another program)",)
+    assert library.scan().conflicts == ("photo-002.jpg: tiger (added by another program)",)
     assert tags(library, root / "photo-002.jpg")["tiger"] == ("rejected", "review")
     library.resolve(keep=False)
     assert tags(library, root / "photo-002.jpg")["tiger"] == ("present", "review")
@@ -197,29 +197,29 @@ def test_by_the_commands_with_a_real_removal(library, root, topicture):
         )
     code, out, error = topicture("scan")
     assert code == 1
-    assert "1 word decided here that another program changed: topicture conflicts" in out
-    assert "photo-002.jpg: tiger (taken out by another program)" in error
+    assert "1 conflict with other programs (see 'topicture conflicts')." in out
+    assert "photo-002.jpg: tiger (removed by another program)" in error
     code, out, _ = topicture("status")
     assert code == 1
-    assert "1 word decided here that another program changed" in out
+    assert "1 conflict with other programs" in out
     _, out, _ = topicture("conflicts")
-    assert "photo-002.jpg  tiger  accepted here (review), taken out by another program" in out
+    assert "photo-002.jpg  tiger  accepted here (review), removed by another program" in out
     assert json.loads(topicture("conflicts", "--json")[1])[0]["word"] == "tiger"
-    assert "0 sidecars written" in topicture("write", "--no-regions")[1]
+    assert "Wrote 0 sidecars" in topicture("write", "--no-regions")[1]
     code, out, _ = topicture("conflicts", "--follow", "--tag", "tiger")
-    assert (code, out.splitlines()[0]) == (0, "1 conflict settled as the other program did.")
+    assert (code, out.splitlines()[0]) == (0, "Settled 1 conflict as the other program did.")
     assert topicture("undo")[1].startswith(
-        "Undid 1 decision (conflict): tiger; 1 answer to conflicts, open again"
+        "Undid 1 decision (conflict): tiger; 1 answer to conflicts (open again)"
     )
     code, out, _ = topicture("conflicts", root / "photo-002.jpg", "--keep")
-    assert out.startswith("1 conflict settled as decided here")
+    assert out.startswith("Settled 1 conflict as decided here")
     assert "1 sidecar" in topicture("write", "--no-regions")[1]
     assert set(photo_keywords(root / "photo-002.jpg").words) == {"tiger", "night"}
     assert topicture("status")[0] == 0
-    assert topicture("conflicts")[1] == "No file says otherwise than was decided here.\n"
+    assert topicture("conflicts")[1] == "No conflicts.\n"
 
 
 def test_keep_and_follow_exclude_each_other(library, root, topicture):
     code, _, error = topicture("conflicts", "--keep", "--follow", catalog=root)
     assert code == 2
-    assert "can't both" in error
+    assert "choose one of" in error

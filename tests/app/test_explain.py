@@ -70,7 +70,7 @@ def root(learned, tmp_path, monkeypatch):
 def test_the_page_stands_alone(root, topicture):
     code, out, _ = topicture("explain", "--workers", 0)
     assert code == 0
-    assert "The page: .topicture/pages/0001-lsa.html" in out.replace("\\", "/")
+    assert "Page: .topicture/pages/0001-lsa.html" in out.replace("\\", "/")
     text = (root / ".topicture" / "pages" / "0001-lsa.html").read_text(encoding="utf-8")
     page = Page(text)
     assert page.tags.count("script") == 1
@@ -141,7 +141,7 @@ def test_new_tags_are_told_and_count(root, topicture):
     topicture("tag", "photo-028.jpg", "rose", "unheard-of")
     code, out, _ = topicture("explain", "--workers", 0)
     assert code == 0
-    assert "It was learned from 25 tagged photos, and 26 carry one of its words now" in out
+    assert "It was learned from 25 tagged photos, and 26 have one of its words now" in out
     after = json.loads(topicture("explain", "--workers", 0, "--json")[1])
     roses = [
         next(word["photos"] for word in told["word_table"] if word["word"] == "rose")

@@ -75,7 +75,7 @@ def test_a_decision_that_an_older_version_withdrew_returns_with_its_source_and_p
     from topicture.store.decisions.decisions import Decision
 
     with Catalog.open(library.folder, write=True) as catalog:
-        image = catalog.places.at("photo-004.jpg").image
+        image = catalog.files.at("photo-004.jpg").image
         catalog.decisions.decide([Decision(image, "dusk", "present", 3, 0.625)], "bulk")
         before = state(library)
         catalog.decisions.decide([Decision(image, "dusk", "cleared")], "file")
@@ -125,7 +125,9 @@ def test_when_told_it_takes_them_and_one_undo_brings_them_back(stripped, root):
 def test_the_command_refuses_and_says_how(stripped, root, topicture):
     code, _, error = topicture("scan", catalog=root)
     assert code == 1
-    assert f"{FEW_WITHDRAWN + 1} tags would go with them, which is many: left as they are." in error
+    assert (
+        f"{FEW_WITHDRAWN + 1} tags would be removed, which is a lot: nothing was changed about them." in error
+    )
     assert "'topicture scan --yes'" in error
     code, out, _ = topicture("scan", "--yes")
     assert code == 0

@@ -245,7 +245,7 @@ def large(tmp_path_factory):
     """60 photos with 314 accepted tags, written into sidecars."""
     library = make_library(tmp_path_factory.mktemp("large") / "photos", n=60, tagged=0)
     with Catalog.open(library.folder, write=True) as catalog:
-        images = [catalog.places.at(path).image for path in sorted(catalog.places.known())]
+        images = [catalog.files.at(path).image for path in sorted(catalog.files.known())]
         decisions = [
             Decision(image, f"word-{number}", "present", 1, 0.9)
             for i, image in enumerate(images)

@@ -50,7 +50,7 @@ def sidecar(library, photo):
 
 def boxes(library, photo):
     with Catalog.open(library.folder) as catalog:
-        return catalog.regions.of(catalog.places.at(photo).image)
+        return catalog.regions.of(catalog.files.at(photo).image)
 
 
 def box_word(library, photo):
@@ -130,7 +130,7 @@ def test_places_found_later_are_added_by_the_next_write(library):
     report = library.write()
     assert report.written == 1
     assert report.without_regions == (
-        "1 photo: not looked at yet; 'topicture annotate' finds where the words are, the next write adds it",
+        "1 photo: not analysed yet; run 'topicture annotate', and the next write adds regions",
     )
     assert "ImageRegion" not in sidecar(library, "new.jpg")
     assert library.write().files == 0

@@ -29,7 +29,7 @@ def catalog(tmp_path):
 
 def add(catalog, path="a.jpg", content=b"a" * 32):
     with catalog.database.transaction():
-        return catalog.places.put(path, content, 10, 20, "")
+        return catalog.files.put(path, content, 10, 20, "")
 
 
 def said(*words, origin=PHOTO, whole=True):
@@ -233,7 +233,7 @@ def test_a_rejected_keyword_that_stays_in_the_file_is_no_news(catalog):
     catalog.file_words.update("a.jpg", image, said("tiger"))
     catalog.decisions.decide([Decision(image, "tiger", "rejected")], "review")
     catalog.file_words.update("a.jpg", image, said("tiger"))
-    catalog.places.mark_gone(["a.jpg"])
+    catalog.files.mark_gone(["a.jpg"])
     assert add(catalog, "moved/b.jpg") == image
     catalog.file_words.update("moved/b.jpg", image, said("tiger"))
     assert verdicts(catalog, image) == {"tiger": "rejected"}
@@ -251,14 +251,14 @@ def test_keywords_that_come_and_go_are_decisions(catalog):
 def test_a_word_planned_for_writing_is_not_taken_for_a_keyword(catalog):
     image = add(catalog)
     catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
-    catalog.writes.plan(catalog.writes.due())
+    catalog.sidecar_record.plan(catalog.sidecar_record.due())
     catalog.file_words.update("a.jpg", image, said())  # the sidecar was never written: not a removal
     assert verdicts(catalog, image) == {"tiger": "present"}
     catalog.file_words.update("a.jpg", image, said("tiger"))  # it was written, then the process was killed
     catalog.decisions.decide([Decision(image, "tiger", "rejected")], "review")
     catalog.file_words.update("a.jpg", image, said("tiger"))
     assert verdicts(catalog, image) == {"tiger": "rejected"}
-    assert [due.remove for due in catalog.writes.due()] == [("tiger",)]
+    assert [due.remove for due in catalog.sidecar_record.due()] == [("tiger",)]
 
 
 # --- Writes -------------------------------------------------------------------------------------------------------
@@ -269,31 +269,31 @@ def test_what_stands_in_the_file_already_is_not_written(catalog):
     catalog.file_words.update("a.jpg", image, said("tiger"))
     catalog.decisions.decide([Decision(image, "tiger", "rejected")], "review")
     catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
-    assert catalog.writes.due() == []
+    assert catalog.sidecar_record.due() == []
 
 
 def test_confirming_a_bulk_acceptance_makes_it_a_persons(catalog):
     image = add(catalog)
     catalog.decisions.decide([Decision(image, "tiger", "present", 1, 0.97)], "bulk")
-    (due,) = catalog.writes.due()
+    (due,) = catalog.sidecar_record.due()
     assert due.add[0] == ("tiger", True, 0.97)
-    catalog.writes.plan([due])
-    catalog.writes.finish(due, "300 20 a.jpg.xmp")
-    assert catalog.writes.due() == []
+    catalog.sidecar_record.plan([due])
+    catalog.sidecar_record.finish(due, "300 20 a.jpg.xmp")
+    assert catalog.sidecar_record.due() == []
     catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
-    (due,) = catalog.writes.due()
+    (due,) = catalog.sidecar_record.due()
     assert not due.add[0].by_machine
-    assert catalog.writes.count_due() == 1
+    assert catalog.sidecar_record.count_due() == 1
 
 
 def test_failed_writes_stay_due_with_their_reason(catalog):
     image = add(catalog)
     catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
-    (due,) = catalog.writes.due()
-    catalog.writes.plan([due])
-    catalog.writes.fail(due.path, "Read-only file system")
-    assert catalog.writes.count_due() == 1
-    assert [(trouble.path, trouble.reason) for trouble in catalog.writes.troubles()] == [
+    (due,) = catalog.sidecar_record.due()
+    catalog.sidecar_record.plan([due])
+    catalog.sidecar_record.fail(due.path, "Read-only file system")
+    assert catalog.sidecar_record.count_due() == 1
+    assert [(trouble.path, trouble.reason) for trouble in catalog.sidecar_record.troubles()] == [
         ("a.jpg", "Read-only file system")
     ]
 
@@ -306,8 +306,8 @@ def test_failed_writes_stay_due_with_their_reason(catalog):
 )
 def test_paths_are_kept_to_the_byte(catalog, path):
     image = add(catalog, path)
-    assert catalog.places.paths_of(image) == [path]
-    assert path in catalog.places.known()
+    assert catalog.files.paths_of(image) == [path]
+    assert path in catalog.files.known()
 
 
 def test_backup_is_a_catalog_in_its_turn(catalog, tmp_path):
@@ -326,7 +326,7 @@ def test_check_finds_tags_without_a_decision(catalog):
     image = add(catalog)
     word = catalog.decisions.word_id("tiger")
     catalog.database.execute("INSERT INTO tags VALUES (?, ?, 'present', 'review', 99)", (image, word))
-    assert problems(catalog) == ["database: 1 tags have no decision behind them"]
+    assert problems(catalog) == ["database: tags without a decision behind them: 1"]
 
 
 def test_check_finds_a_model_without_files(catalog):

@@ -35,8 +35,7 @@ def catalog(root):
 
 def tags(catalog, path):
     return {
-        tag.word: (tag.verdict, tag.source)
-        for tag in catalog.decisions.tags_of(catalog.places.at(path).image)
+        tag.word: (tag.verdict, tag.source) for tag in catalog.decisions.tags_of(catalog.files.at(path).image)
     }
 
 
@@ -96,7 +95,7 @@ def test_what_a_scan_had_withdrawn_returns_with_the_sidecar(root):
 def test_a_word_is_not_taken_for_removed_before_all_its_places_were_read(root, catalog):
     from topicture.collection.metadata.word_sources import PHOTO, WordSource
 
-    image = catalog.places.at("photo-002.jpg").image
+    image = catalog.files.at("photo-002.jpg").image
     news = catalog.file_words.news("photo-002.jpg", image, [WordSource(PHOTO)])  # the sidecar is not there
     assert news.withdrawn == ()
     news = catalog.file_words.news(

@@ -14,7 +14,7 @@ SKY = Box("sky", 0.0, 0.0, 1.0, 0.25, 0.6)
 def catalog(tmp_path):
     with Catalog.create(tmp_path) as catalog:
         for number in (1, 2):
-            catalog.places.put(f"{number}.jpg", bytes([number]) * 32, 10, 0, "")
+            catalog.files.put(f"{number}.jpg", bytes([number]) * 32, 10, 0, "")
         catalog.decisions.decide([Decision(1, "sea", "present")], "review")
         catalog.decisions.decide([Decision(2, "sky", "present")], "file")
         catalog.suggestions.add_model("0001", "corr-lda", 1, {})
@@ -22,10 +22,10 @@ def catalog(tmp_path):
 
 
 def write(catalog):
-    due = catalog.writes.due()
-    catalog.writes.plan(due)
+    due = catalog.sidecar_record.due()
+    catalog.sidecar_record.plan(due)
     for item in due:
-        catalog.writes.finish(item, f"120 7 {item.path}.xmp")
+        catalog.sidecar_record.finish(item, f"120 7 {item.path}.xmp")
     return [item.path for item in due]
 
 
@@ -41,15 +41,15 @@ def test_images_that_are_not_named_keep_theirs(catalog):
 def test_a_word_is_due_again_when_its_place_is_found_after_it_was_written(catalog):
     assert write(catalog) == ["1.jpg"]
     catalog.regions.replace(1, {1: [SKY], 2: [SKY]})  # of no word of ours
-    assert catalog.writes.count_due() == 0
+    assert catalog.sidecar_record.count_due() == 0
     catalog.regions.replace(1, {1: [SEA, SKY]})
-    assert catalog.writes.count_due() == 1
+    assert catalog.sidecar_record.count_due() == 1
     assert write(catalog) == ["1.jpg"]
-    assert catalog.writes.due() == []
+    assert catalog.sidecar_record.due() == []
 
 
 def test_a_place_that_changes_is_not_written_again(catalog):
     catalog.regions.replace(1, {1: [SEA]})
     write(catalog)
     catalog.regions.replace(1, {1: [SEA._replace(probability=0.5), SKY]})
-    assert catalog.writes.due() == []
+    assert catalog.sidecar_record.due() == []

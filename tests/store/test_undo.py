@@ -18,7 +18,7 @@ def catalog(tmp_path):
 
 def add(catalog, name="a"):
     with catalog.database.transaction():
-        return catalog.places.put(f"{name}.jpg", name.encode() * 32, 10, 20, "")
+        return catalog.files.put(f"{name}.jpg", name.encode() * 32, 10, 20, "")
 
 
 def verdicts(catalog, image):
@@ -60,7 +60,7 @@ def test_what_is_brought_back_is_as_it_was(catalog):
     catalog.decisions.decide([Decision(image, "tiger", "rejected")], "review")
     catalog.decisions.undo()
     assert verdicts(catalog, image) == {"tiger": ("present", "bulk")}
-    (due,) = catalog.writes.due()
+    (due,) = catalog.sidecar_record.due()
     assert due.add == (("tiger", True, 0.75),)
 
 

@@ -12,10 +12,10 @@ __all__ = ["never_written", "picture_output"]
 def never_written(catalog: Catalog) -> Callable[[Path], str | None]:
     """Why a path must not be written, if so; for `Outputs`. It can be asked after the catalog was closed."""
     folder, root = catalog.folder.resolve(), catalog.root.resolve()
-    places = {root / path for path in catalog.places.known()}
+    photos = {root / path for path in catalog.files.known()}
 
     def reason(path: Path) -> str | None:
-        if path in places:
+        if path in photos:
             return "a photo of the catalog"
         return "a file of the catalog" if path.is_relative_to(folder) else None
 

@@ -1,9 +1,9 @@
 """The catalog of one collection: a folder with a database, what was measured, what was learned, and a search index.
 
-catalog.sqlite   images, places, decisions, suggestions (see `migrations`)
+catalog.sqlite   images, files, decisions, suggestions (see `migrations`)
 cache/           measurements of the pictures, which can be made again
-models/          one folder a model
-index/           one folder a search index; the database says which one counts
+models/          one folder per model
+index/           one folder per search index; the database says which one counts
 lock             held by the process that writes
 """
 
@@ -25,7 +25,7 @@ from topicture.errors import TopictureError
 from topicture.store.database import CatalogError, Database, in_plain_words, open_database
 from topicture.store.decisions.decisions import Decisions
 from topicture.store.decisions.file_words import FileWords
-from topicture.store.places import Places
+from topicture.store.files import Files
 from topicture.store.regions import Regions
 from topicture.store.safety.damage import damaged_rows
 from topicture.store.safety.lock import WriterLock
@@ -38,8 +38,8 @@ from topicture.store.safety.own_files import (
 )
 from topicture.store.safety.roots import file_inside, settle
 from topicture.store.shards import FeatureShards, read_image_numbers
+from topicture.store.sidecar_record import SidecarRecord
 from topicture.store.suggestions import LearnedModel, Suggestions
-from topicture.store.writes import Writes
 
 __all__ = ["FOLDER_NAME", "Catalog"]
 
@@ -54,7 +54,7 @@ class Catalog:
     folder : where it lies
     root : the folder of photos
     moved_from : where the whole collection was when the catalog was last written, if that was elsewhere
-    places, decisions, file_words, suggestions, regions, writes : its parts
+    files, decisions, file_words, suggestions, regions, sidecar_record : its parts
     """
 
     def __init__(self, folder: Path, database: Database, lock: WriterLock | None):
@@ -62,12 +62,12 @@ class Catalog:
         self.database = database
         self.moved_from: Path | None = None
         self._lock = lock
-        self.places = Places(database)
+        self.files = Files(database)
         self.decisions = Decisions(database)
         self.file_words = FileWords(database, self.decisions)
         self.suggestions = Suggestions(database)
         self.regions = Regions(database)
-        self.writes = Writes(database)
+        self.sidecar_record = SidecarRecord(database)
 
     # --- Opening -------------------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ class Catalog:
         Raises
         ------
         CatalogError
-            `root` is no folder, there is a catalog already, or the place can't be written.
+            `root` is not a folder, there is a catalog already, or its folder can't be written.
         """
         root = _folder_of_photos(root)
         folder = root / FOLDER_NAME if folder is None else folder
@@ -90,7 +90,7 @@ class Catalog:
             lock = WriterLock(folder / "lock").acquire("init")
         except OSError as error:
             raise CatalogError(
-                f"{folder}: can't be written ({error.strerror}); choose another place with --catalog"
+                f"{folder}: can't be written ({error.strerror}); choose another folder with --catalog"
             ) from None
         try:
             catalog = cls(folder, open_database(folder / "catalog.sqlite", write=True, create=True), lock)
@@ -152,7 +152,7 @@ class Catalog:
         if root is None and stored:
             self.root = Path(stored)
         elif root is None:
-            self.moved_from = settle(self.folder, home, own_id, self.places)
+            self.moved_from = settle(self.folder, home, own_id, self.files)
             self.root = self.folder.parent
         if not write:
             return
@@ -222,12 +222,12 @@ class Catalog:
     def set(self, key: str, value: Any) -> None:
         self.database.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
 
-    def file_of(self, place: str) -> Path:
-        """The file of a place, for whoever writes beside it.
+    def file_of(self, path: str) -> Path:
+        """The file of a path in the catalog, for whoever writes beside it.
 
         Raises CatalogError where it lies, or a link leads, outside the collection.
         """
-        return file_inside(self.root, place)
+        return file_inside(self.root, path)
 
     @property
     def cache(self) -> Path:
@@ -250,7 +250,7 @@ class Catalog:
         return self.folder / kind / str(name)
 
     def features(self) -> FeatureShards | None:
-        """What the photos of the index look like, a row a photo, memory-mapped; None where that was not measured."""
+        """What the photos of the index look like, one row per photo, memory-mapped; None where not measured."""
         folder = self.index_folder()
         if folder is None or not (folder / "features").exists():
             return None

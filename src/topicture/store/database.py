@@ -81,7 +81,7 @@ _ADVICE = {
 
 
 def _advice(error: sqlite3.DatabaseError) -> str:
-    # Errors of the Python module itself carry no code: a text that is no UTF-8, a number out of range.
+    # Errors of the Python module itself carry no code: a text that is not UTF-8, a number out of range.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     return _ADVICE.get(code, f"damaged ({error}); {_DAMAGE}")
 

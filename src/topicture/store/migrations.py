@@ -1,6 +1,6 @@
 """The schema of the catalog, as ordered steps that are never edited once released; the last number is the version.
 
-images        one row a picture, known by the hash of its picture data (see `identity`), wherever its file lies
+images        one row per picture, known by the hash of its picture data (see `identity`), wherever its file lies
 places        the files: path relative to the root, size and time stamp at the last scan, and when it was gone
 file_words    the keywords that a picture's file, or a sidecar of it, carried when that was last read whole
 decisions     the log of everything that people decided; rows are added, never changed
@@ -97,7 +97,7 @@ VERSION = len(STEPS)
 
 
 def migrate(database: sqlite3.Connection) -> None:
-    """Bring a database to `VERSION`, one transaction a step; a crash leaves it at a whole step."""
+    """Bring a database to `VERSION`, one transaction per step; a crash leaves it at a whole step."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     for number, step in enumerate(STEPS[version:], start=version + 1):
         database.execute("BEGIN IMMEDIATE")

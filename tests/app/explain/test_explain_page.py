@@ -10,7 +10,7 @@ from photo_folder import learn, make_library
 from PIL import Image
 
 from topicture.annotations.choice.quality_curves import Gain
-from topicture.app.explain import held_out as evidence
+from topicture.app.explain import held_out
 from topicture.app.explain.explanation import ExplainedWord, NamedConfusion
 from topicture.app.explain.page import page_of
 from topicture.app.explain.pictures import HEIGHT, WIDTH, Pictures
@@ -95,8 +95,8 @@ def test_a_catalog_that_can_not_be_written_only_costs_time(explained, monkeypatc
 
 
 def test_a_large_collection_is_judged_on_a_sample(explained, monkeypatch, tmp_path):
-    monkeypatch.setattr(evidence, "MOST_PHOTOS", 20)
-    monkeypatch.setattr(evidence, "MOST_TAGGED", 12)
+    monkeypatch.setattr(held_out, "MOST_PHOTOS", 20)
+    monkeypatch.setattr(held_out, "MOST_TAGGED", 12)
     for kept in (explained[0].folder / "models").rglob("held-out-*"):
         kept.unlink()
     sampled = explained[0].explain(out=tmp_path / "page.html", workers=0)
@@ -111,7 +111,7 @@ def test_a_blend_is_told_with_its_members(explained, tmp_path):
     with Catalog.open(library.folder) as catalog:
         folder = catalog.model_folder(catalog.suggestions.models()[0])
         learned = load_learned(folder)
-        corpus = evidence.gather_evidence(catalog, learned, folder, workers=0).corpus
+        corpus = held_out.gather_answers(catalog, learned, folder, workers=0).corpus
     blend = Auto(["knn", "lsa"]).fit(corpus)
     save_learned(tmp_path / "blend", dataclasses.replace(learned, annotator=blend))
     found = library.explain(str(tmp_path / "blend"), tmp_path / "page.html", workers=0)

@@ -128,7 +128,7 @@ def test_nothing_is_written_outside_the_collection(root, library, tmp_path, plac
     shutil.copy(root / "photo-000.jpg", tmp_path / "outside.jpg")
     path = os.fsencode(place.format(tmp_path))
     with Catalog.open(library.folder, write=True) as catalog:
-        image = catalog.places.at("photo-000.jpg").image
+        image = catalog.files.at("photo-000.jpg").image
         catalog.decisions.decide([Decision(image, "tiger", "present")], "review")
         catalog.database.execute("PRAGMA foreign_keys = OFF")
         catalog.database.execute("UPDATE places SET path = ? WHERE path = ?", (path, b"photo-000.jpg"))

@@ -346,7 +346,7 @@ def test_photos_are_named_by_path_or_hash(learned):
     assert learned.image(root / "trip" / "photo-001.jpg") == image
     assert learned.path(image) == root / "trip" / "photo-001.jpg"
     with Catalog.open(learned.folder) as catalog:
-        assert learned.image(catalog.places.content_of(image).hex()[:12]) == image
+        assert learned.image(catalog.files.content_of(image).hex()[:12]) == image
     for bad in ("nowhere.jpg", "../../etc/passwd", "/etc/passwd", ""):
         with pytest.raises(DataNotFound):
             learned.image(bad)

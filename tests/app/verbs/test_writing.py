@@ -269,7 +269,7 @@ def test_decisions_about_a_read_only_collection_stay_pending_and_visible(read_on
     code, out, error = topicture("write", catalog=catalog)
     assert code == 1
     assert "photo-000.jpg: Permission denied" in error
-    assert "0 sidecars written, 1 stay pending" in out
+    assert "Wrote 0 sidecars, 1 still pending" in out
     code, out, _ = topicture("status", "--json", catalog=catalog)
     assert code == 1
     assert json.loads(out)["pending_writes"] == 1

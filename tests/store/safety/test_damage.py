@@ -18,14 +18,14 @@ def library(tmp_path):
     library = Library.create(tmp_path)
     with Catalog.open(library.folder, write=True) as catalog:
         with catalog.database.transaction():
-            image = catalog.places.put("a.jpg", b"a" * 32, 10, 20, "")
+            image = catalog.files.put("a.jpg", b"a" * 32, 10, 20, "")
             word = catalog.decisions.word_id("grass")
         catalog.decisions.decide([Decision(image, "tiger", "present", 1, 0.5)], "review")
         model = catalog.suggestions.add_model("0001", "lsa", 1, {"photos": 1})
         catalog.suggestions.replace(model, [(image, word, 0.7)])
-        catalog.writes.plan(catalog.writes.due())
-        catalog.writes.fail("a.jpg", "a reason")
-        catalog.places.set_reasons({image: "unreadable"})
+        catalog.sidecar_record.plan(catalog.sidecar_record.due())
+        catalog.sidecar_record.fail("a.jpg", "a reason")
+        catalog.files.set_reasons({image: "unreadable"})
     return library
 
 

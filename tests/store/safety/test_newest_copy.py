@@ -26,7 +26,7 @@ def left_by_a_killed_writer(*, journal="-wal"):
         with Catalog.create(top / "photos", top / "catalog") as catalog:
             path = catalog.folder / "catalog.sqlite"
             with catalog.database.transaction():
-                image = catalog.places.put("a.jpg", b"a" * 32, 10, 20, "")
+                image = catalog.files.put("a.jpg", b"a" * 32, 10, 20, "")
             if journal == "-wal":
                 catalog.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 catalog.decisions.decide([Decision(image, "tiger", "present")], "review")

@@ -18,7 +18,7 @@ def photos(tmp_path):
         for number in range(6):
             path = f"trip/{number}.jpg"
             (root / path).write_bytes(b"x" * (number + 1))
-            catalog.places.put(path, bytes([number]) * 32, number + 1, 0, "")
+            catalog.files.put(path, bytes([number]) * 32, number + 1, 0, "")
     return root
 
 
@@ -125,12 +125,12 @@ BAD = [
 def test_places_outside_the_collection_are_rejected_on_reading(photos, path):
     with Catalog.open(photos / ".topicture", write=True) as catalog:
         catalog.database.execute("UPDATE places SET path = ? WHERE path = ?", (path, b"trip/0.jpg"))
-        image = catalog.places.image_of(bytes(32))
+        image = catalog.files.image_of(bytes(32))
         for read in (
-            catalog.places.known,
-            catalog.places.living,
-            lambda: catalog.places.paths_of(image),
-            lambda: catalog.places.first_paths([image]),
+            catalog.files.known,
+            catalog.files.living,
+            lambda: catalog.files.paths_of(image),
+            lambda: catalog.files.first_paths([image]),
         ):
             with pytest.raises(CatalogError, match="tampered") as refused:
                 read()

@@ -16,7 +16,7 @@ from topicture.app.cli.common import (
     short_path,
     tell_lines,
 )
-from topicture.app.console.counting import counted
+from topicture.app.counting import counted
 from topicture.collection.words import printable
 
 __all__ = ["register"]

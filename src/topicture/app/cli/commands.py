@@ -112,12 +112,12 @@ def demo(
     from topicture.demo.page import page_of
     from topicture.demo.run import run_demo
 
-    place = Outputs(out, force=force)
-    place.check(["index.html", "demo.json"])
+    output = Outputs(out, force=force)
+    output.check(["index.html", "demo.json"])
     with Stages(quiet=quiet or as_json) as stages:
         report = run_demo(images, seed=seed, workers=workers, report=stages)
     numbers = json.dumps(report.as_dict(), indent=1).encode()
-    place.write({"index.html": page_of(report).encode(), "demo.json": numbers})
+    output.write({"index.html": page_of(report).encode(), "demo.json": numbers})
     if as_json:
         typer.echo(json.dumps(report.as_dict()))
     else:

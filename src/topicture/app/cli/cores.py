@@ -11,10 +11,10 @@ _FLAG = "--xla_force_host_platform_device_count"
 
 
 def use_all_cores() -> None:
-    """Let the passes over images be split over the cores (see models/passes.py), for this process and its children.
+    """Let the passes over images be split over the cores (see models/em), for this process and its children.
 
-    On a CPU the compiled passes run on one thread a device, and JAX sees one device unless told otherwise. Does nothing
-    where JAX runs already, or where XLA_FLAGS say how many devices there shall be.
+    On a CPU the compiled passes run on one thread per device, and JAX sees one device unless told otherwise. Does
+    nothing where JAX runs already, or where XLA_FLAGS say how many devices there shall be.
     """
     given = os.environ.get("XLA_FLAGS", "")
     if "jax" in sys.modules or _FLAG in given:

@@ -67,12 +67,12 @@ def regions(
     from topicture.app.learning.labelling import boxes_of
 
     library = find(catalog)
-    place = None if out is None else library.picture(out, force=force)
+    output = None if out is None else library.picture(out, force=force)
     labelled = library.regions(image, only_tags=only_tags)
-    if out is not None and place is not None:
+    if out is not None and output is not None:
         from topicture.app.verbs.drawing import draw_regions
 
-        place.write({out.name: draw_regions(labelled)})
+        output.write({out.name: draw_regions(labelled)})
     if as_json:
         print_json({**as_plain(labelled), "boxes": boxes_of(labelled)})
         return

@@ -15,7 +15,7 @@ from topicture.app.cli.common import (
     print_json,
     tell_lines,
 )
-from topicture.app.console.counting import counted
+from topicture.app.counting import counted
 
 __all__ = ["register"]
 

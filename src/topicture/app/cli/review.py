@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from topicture.app.cli.common import CatalogOption, JsonOption, QuietOption, find, print_json
-from topicture.app.console.counting import counted
+from topicture.app.counting import counted
 from topicture.collection.words import printable
 
 __all__ = ["register"]

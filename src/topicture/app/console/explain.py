@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from topicture.app.console.counting import counted
+from topicture.app.counting import counted
 from topicture.app.explain.explanation import ExplainedTopics, Explanation
 from topicture.app.explain.sentences import sentences
 from topicture.collection.words import printable

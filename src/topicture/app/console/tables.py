@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from topicture.app.console.counting import counted
+from topicture.app.counting import counted
 from topicture.collection.words import printable
 
 if TYPE_CHECKING:

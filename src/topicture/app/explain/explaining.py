@@ -38,7 +38,7 @@ from topicture.app.explain.explanation import (
     PhotoExamples,
     TypicalPhoto,
 )
-from topicture.app.explain.held_out import SEED, Evidence, gather_evidence
+from topicture.app.explain.held_out import SEED, HeldOutAnswers, gather_answers
 from topicture.app.learning.annotating import DEFAULT_THRESHOLD
 from topicture.app.learning.model_folder import Learned, load_learned
 from topicture.app.progress import Report, silent
@@ -83,36 +83,36 @@ def explain(
         raise TopictureError(f"the threshold is a probability above 0 and up to 1, not {threshold:g}")
     folder, row = _find(catalog, model)
     learned = load_learned(folder)
-    evidence = gather_evidence(catalog, learned, folder, workers=workers, report=report)
-    table = per_word_table(evidence.presence, evidence.truth, evidence.known, threshold)
-    confusions = word_confusions(evidence.presence, evidence.truth, evidence.known, threshold)
-    calibration = calibration_curve(evidence.presence, evidence.truth, evidence.known)
+    answers = gather_answers(catalog, learned, folder, workers=workers, report=report)
+    table = per_word_table(answers.presence, answers.truth, answers.known, threshold)
+    confusions = word_confusions(answers.presence, answers.truth, answers.known, threshold)
+    calibration = calibration_curve(answers.presence, answers.truth, answers.known)
     words = learned.vocabulary.words
     common = rank([quality.photos for quality in table])
     shown = [int(w) for w in common[:N_MAP_WORDS] if table[w].photos]
-    learning, by_topics = _curves(learned, evidence, curve_minutes, report)
+    learning, by_topics = _curves(learned, answers, curve_minutes, report)
     report("Finding typical photos", 0, None)
     explanation = Explanation(
         model=learned.annotator.name,
         folder=folder.resolve().name,
         learned=row.learned if row else (folder / "report.json").stat().st_mtime,
         result=learned.annotator.result_,
-        photos=len(evidence.corpus),
-        judged=len(evidence.judged),
-        tagged=int(evidence.corpus.tagged.sum()),
+        photos=len(answers.corpus),
+        judged=len(answers.judged),
+        tagged=int(answers.corpus.tagged.sum()),
         learned_tagged=int(learned.report["tagged"]),
         n_words=len(words),
         versions=_versions(learned),
         trials=_trials(learned),
         tried=_tried(learned),
         members=tuple((member.title, member.share) for member in members_of(learned.annotator)),
-        topic_models=_topic_models(learned, evidence),
+        topic_models=_topic_models(learned, answers),
         traces=_traces(learned),
         threshold=threshold,
         calibration=tuple(calibration),
         calibration_error=calibration_error([ReliabilityBin(*point[:5]) for point in calibration]),
         word_table=tuple(ExplainedWord(words[q.word], *q[1:]) for q in table),
-        examples=_examples(evidence, shown[:N_EXAMPLE_WORDS], words),
+        examples=_examples(answers, shown[:N_EXAMPLE_WORDS], words),
         confusions=_named(confusions, words),
         map_words=tuple(words[w] for w in shown),
         map_shares=tuple(tuple(row) for row in confusions.shares(shown).tolist()),
@@ -120,7 +120,7 @@ def explain(
         learning=learning,
         gain=gain_of_last_step(learning) if learning else None,
         by_topics=by_topics,
-        skipped=evidence.skipped,
+        skipped=answers.skipped,
     )
     report("Finding typical photos", 1, 1)
     return explanation, learned.features.recipe
@@ -188,9 +188,9 @@ def _traces(learned: Learned) -> dict[str, list[float]]:
     return {title: trace.tolist() for title, trace in traces.items() if np.isfinite(trace).sum() > 1}
 
 
-def _topic_models(learned: Learned, evidence: Evidence) -> tuple[ExplainedTopics, ...]:
+def _topic_models(learned: Learned, answers: HeldOutAnswers) -> tuple[ExplainedTopics, ...]:
     def photos(typical: tuple[Typical, ...]) -> tuple[TypicalPhoto, ...]:
-        return tuple(TypicalPhoto(evidence.paths[t.image], t.region, t.score) for t in typical)
+        return tuple(TypicalPhoto(answers.paths[t.image], t.region, t.score) for t in typical)
 
     def explained(model: TopicModel, role: str, limit: int) -> ExplainedTopics:
         topics = tuple(
@@ -201,9 +201,9 @@ def _topic_models(learned: Learned, evidence: Evidence) -> tuple[ExplainedTopics
         )
         return ExplainedTopics(model.model, role, model.kind, model.of, model.n_topics, topics)
 
-    found = [(model, "words") for model in topics_of(learned.annotator, evidence.corpus)]
+    found = [(model, "words") for model in topics_of(learned.annotator, answers.corpus)]
     if learned.region_annotator is not None:
-        of_regions = topics_of(learned.region_annotator, evidence.corpus)
+        of_regions = topics_of(learned.region_annotator, answers.corpus)
         # It may have been learned just like a member of a blend.
         found += [(model, "regions") for model in of_regions if model not in [other for other, _ in found]]
     shown = N_TOPICS_SHOWN if len(found) <= MANY_MODELS else N_TOPICS_SHOWN // 2
@@ -213,10 +213,10 @@ def _topic_models(learned: Learned, evidence: Evidence) -> tuple[ExplainedTopics
     )
 
 
-def _examples(evidence: Evidence, words: list[int], names: tuple[str, ...]) -> tuple[PhotoExamples, ...]:
+def _examples(answers: HeldOutAnswers, words: list[int], names: tuple[str, ...]) -> tuple[PhotoExamples, ...]:
     def photos(rows: tuple[int, ...], word: int) -> tuple[TypicalPhoto, ...]:
         return tuple(
-            TypicalPhoto(evidence.paths[evidence.judged[row]], None, float(evidence.presence[row, word]))
+            TypicalPhoto(answers.paths[answers.judged[row]], None, float(answers.presence[row, word]))
             for row in rows
         )
 
@@ -227,7 +227,7 @@ def _examples(evidence: Evidence, words: list[int], names: tuple[str, ...]) -> t
             photos(found.untypical, found.word),
             photos(found.missing, found.word),
         )
-        for found in word_examples(evidence.presence, evidence.truth, evidence.known, words)
+        for found in word_examples(answers.presence, answers.truth, answers.known, words)
     )
 
 
@@ -239,11 +239,11 @@ def _named(confusions: Confusions, words: tuple[str, ...]) -> tuple[NamedConfusi
 
 
 def _curves(
-    learned: Learned, evidence: Evidence, minutes: float | None, report: Report
+    learned: Learned, answers: HeldOutAnswers, minutes: float | None, report: Report
 ) -> tuple[Curve | None, dict[str, Curve]]:
     if minutes is None:
         return None, {}
-    corpus, groups = evidence.corpus[evidence.sample], evidence.groups[evidence.sample]
+    corpus, groups = answers.corpus[answers.sample], answers.groups[answers.sample]
     learning = learning_curve(
         unfitted_like(learned.annotator),
         corpus,

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import cross_fitted
 from topicture.annotations.choice.refitting import held_out_again
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut
+from topicture.app.counting import counted
+from topicture.app.learning.learning import unreadable_lines
 from topicture.app.learning.model_folder import Learned
-from topicture.app.learning.training_tags import Taggings, gather
+from topicture.app.learning.training_tags import TrainingTags, gather
 from topicture.app.progress import Report, silent
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError, TopictureError
@@ -25,7 +27,7 @@ from topicture.models.look_alikes import look_alikes
 from topicture.store import Catalog
 from topicture.vision.pipeline import Photo, describe
 
-__all__ = ["Evidence", "gather_evidence"]
+__all__ = ["HeldOutAnswers", "gather_answers"]
 
 SEED = 0  # that of `learn`
 # A larger collection is judged on a sample of it, or a page would take hours.
@@ -33,7 +35,7 @@ MOST_PHOTOS, MOST_TAGGED = 8000, 6000
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class HeldOutAnswers:
     """D photos that can be read, V words of the model; J of the photos were judged by people and by the model.
 
     Attributes
@@ -59,19 +61,19 @@ class Evidence:
     skipped: tuple[str, ...]
 
 
-def gather_evidence(
+def gather_answers(
     catalog: Catalog, learned: Learned, folder: Path, *, workers: int = 2, report: Report = silent
-) -> Evidence:
+) -> HeldOutAnswers:
     """Look at the photos as the model does, and ask models just like it about hidden tags.
 
     Raises CorpusError where too few photos carry one of the model's words.
     """
-    taggings = _in_words_of(gather(catalog, 1), learned.vocabulary)
-    photos = [Photo(image.content.hex(), catalog.root / image.path) for image in taggings.images]
+    training_tags = _in_words_of(gather(catalog, 1), learned.vocabulary)
+    photos = [Photo(image.content.hex(), catalog.root / image.path) for image in training_tags.images]
     description = describe(
         photos,
         learned.features,
-        captions=taggings.captions,
+        captions=training_tags.captions,
         vocabulary=learned.vocabulary,
         workers=workers,
         cache=catalog.cache,
@@ -81,16 +83,15 @@ def gather_evidence(
     n_tagged = int(corpus.tagged.sum())
     if n_tagged < N_FOLDS:
         raise CorpusError(
-            f"{n_tagged} photos carry a word of this model, too few to judge it by; tag at least {N_FOLDS}"
+            f"only {counted(n_tagged, 'photo')} with a word of this model, too few to judge it; tag at least {N_FOLDS}"
         )
-    truth, known = taggings.truth[kept], taggings.known[kept]
+    truth, known = training_tags.truth[kept], training_tags.known[kept]
     sample = _sample(corpus)
-    own_paths = [taggings.images[i].path for i in kept]
+    own_paths = [training_tags.images[i].path for i in kept]
     groups = look_alikes(corpus, [folder_of(path) for path in own_paths])
     scores = _held_out(learned, folder, corpus, groups, sample, known.any(axis=1), report)
     judged = known.any(axis=1) & scores.p.any(axis=1)
-    paths = {image.content.hex(): image.path for image in taggings.images}
-    return Evidence(
+    return HeldOutAnswers(
         corpus,
         own_paths,
         groups,
@@ -99,23 +100,27 @@ def gather_evidence(
         cross_fitted(scores.p[judged], truth[judged], known[judged], scores.fold_of[judged], seed=SEED),
         truth[judged],
         known[judged],
-        tuple(f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable),
+        unreadable_lines(description, training_tags.images),
     )
 
 
-def _in_words_of(taggings: Taggings, vocabulary: Vocabulary) -> Taggings:
+def _in_words_of(training_tags: TrainingTags, vocabulary: Vocabulary) -> TrainingTags:
     """What people said, in the words of a model: words that are new are left out, words gone are on no photo."""
-    present = [w for w in vocabulary if w in taggings.vocabulary]
-    old = [taggings.vocabulary.index(w) for w in present]
+    present = [w for w in vocabulary if w in training_tags.vocabulary]
+    old = [training_tags.vocabulary.index(w) for w in present]
     new = [vocabulary.index(w) for w in present]
-    shape = (len(taggings.images), len(vocabulary))
+    shape = (len(training_tags.images), len(vocabulary))
     truth, rejected = np.zeros(shape, bool), np.zeros(shape, bool)
-    known = np.repeat(taggings.captioned[:, None], len(vocabulary), axis=1)
-    for table, source in ((truth, taggings.truth), (rejected, taggings.rejected), (known, taggings.known)):
+    known = np.repeat(training_tags.captioned[:, None], len(vocabulary), axis=1)
+    for table, source in (
+        (truth, training_tags.truth),
+        (rejected, training_tags.rejected),
+        (known, training_tags.known),
+    ):
         table[:, new] = source[:, old]
-    captions = [[word for word in words if word in vocabulary] for words in taggings.captions]
+    captions = [[word for word in words if word in vocabulary] for words in training_tags.captions]
     return replace(
-        taggings, vocabulary=vocabulary, captions=captions, truth=truth, known=known, rejected=rejected
+        training_tags, vocabulary=vocabulary, captions=captions, truth=truth, known=known, rejected=rejected
     )
 
 

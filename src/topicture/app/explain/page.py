@@ -49,16 +49,16 @@ def explain_on_page(
     A file `out` that Topicture did not write is replaced only with `force`, a photo never. Raises OutputError, before
     the work begins.
     """
-    place = None
+    output = None
     if out is not None:
-        place = Outputs(out.parent, force=force, never=never_written(catalog))
-        place.check([out.name])
+        output = Outputs(out.parent, force=force, never=never_written(catalog))
+        output.check([out.name])
     explanation, recipe = explain(
         catalog, model, threshold=threshold, curve_minutes=curve_minutes, workers=workers, report=report
     )
     content = page_of(explanation, catalog.root, recipe, report=report).encode("utf-8")
-    if out is not None and place is not None:
-        place.write({out.name: content})
+    if out is not None and output is not None:
+        output.write({out.name: content})
         path = out.absolute()
     else:
         path = catalog.folder / "pages" / f"{explanation.folder}-{explanation.model}.html"

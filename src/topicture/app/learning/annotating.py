@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicture.app.learning.learning import look_at
+from topicture.app.learning.learning import look_at, unreadable_lines
 from topicture.app.learning.model_folder import Learned, load_learned, load_region_annotator
 from topicture.app.learning.region_boxes import find_boxes
 from topicture.app.progress import Report, silent
@@ -51,7 +51,7 @@ def annotate(
     Parameters
     ----------
     threshold : suggest words of at least this probability (0.25 where neither is given)
-    top : suggest so many words a photo, however probable
+    top : suggest this many words per photo, however probable
     rejected_too : suggest words again that were rejected for the photo
 
     A word that was decided for a photo is not suggested for it. Photos that the model has learned from get the answers
@@ -63,7 +63,7 @@ def annotate(
         raise TopictureError(f"the number of words to suggest must be at least 1, not {top}")
     model = catalog.suggestions.newest()
     learned = load_learned(catalog.model_folder(model), regions=False)
-    images = catalog.places.living()
+    images = catalog.files.living()
     description = look_at(catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary)
     report("Annotating", 0, None)
     presence = learned.presence(_unseen(learned, description.corpus))
@@ -91,7 +91,7 @@ def annotate(
         with_suggestions=len({row[0] for row in rows}),
         suggestions=len(rows),
         skipped=(
-            *(f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable),
+            *unreadable_lines(description, images),
             *([trouble] if trouble else []),
         ),
     )

@@ -1,5 +1,6 @@
 """Learn: photos and tags to a model with calibrated probabilities."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from posixpath import dirname as folder_of
 from typing import Any
@@ -18,7 +19,7 @@ from topicture.annotations.choice.presence import (
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
 from topicture.app.learning.choosing import choose_and_fit, fit
 from topicture.app.learning.model_folder import Learned, save_learned
-from topicture.app.learning.training_tags import Taggings, gather
+from topicture.app.learning.training_tags import TrainingTags, gather
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, silent
 from topicture.corpus import Corpus
@@ -27,12 +28,12 @@ from topicture.models.base import columns_of
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
-from topicture.store.places import LivingImage
+from topicture.store.files import FileTrouble, LivingImage
 from topicture.vision.features.transform import Features
 from topicture.vision.pipeline import Description, Photo, describe
 from topicture.vision.recipe import REGION_PARTS, Recipe
 
-__all__ = ["LearnReport", "learn", "look_at"]
+__all__ = ["LearnReport", "learn", "look_at", "unreadable_lines"]
 
 REGION_MODEL = "corr-lda"
 TOLD_PRECISION = 0.95
@@ -86,18 +87,23 @@ def learn(
     """
     if model != "auto":
         annotator_class(model)  # an unknown name is told before the work
-    taggings = gather(catalog, min_count)
+    training_tags = gather(catalog, min_count)
     description = look_at(
-        catalog, taggings.images, Recipe(**catalog.get("recipe")), workers, report, taggings=taggings
+        catalog,
+        training_tags.images,
+        Recipe(**catalog.get("recipe")),
+        workers,
+        report,
+        training_tags=training_tags,
     )
     corpus, kept = description.corpus, description.kept
     n_tagged = int(corpus.tagged.sum())
-    truth, known = taggings.truth[kept], taggings.known[kept]
+    truth, known = training_tags.truth[kept], training_tags.known[kept]
     annotator, trial, members, scores = choose_and_fit(
         corpus,
         model,
         known.any(axis=1),
-        groups=look_alikes(corpus, [folder_of(taggings.images[i].path) for i in kept]),
+        groups=look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept]),
         budget_seconds=budget_seconds,
         seed=seed,
         report=report,
@@ -133,13 +139,13 @@ def learn(
         photos=len(corpus),
         tagged=n_tagged,
         words=corpus.n_words,
-        too_rare=taggings.too_rare,
+        too_rare=training_tags.too_rare,
         trials=(trial, *members),
         choice=annotator.result_ if members else "",
         budget_seconds=budget_seconds,
         region_model=by_region.name if by_region else None,
         calibration_error=told["calibration_error"],
-        skipped=tuple(str(unreadable) for unreadable in _named(description, taggings.images)),
+        skipped=unreadable_lines(description, training_tags.images),
     )
 
 
@@ -150,7 +156,7 @@ def look_at(
     workers: int,
     report: Report,
     *,
-    taggings: Taggings | None = None,
+    training_tags: TrainingTags | None = None,
     vocabulary: Any = None,
 ) -> Description:
     """Describe photos by numbers, through the catalog's cache; those that can't be read are noted with the reason."""
@@ -161,8 +167,8 @@ def look_at(
     description = describe(
         photos,
         views,
-        captions=taggings.captions if taggings else None,
-        vocabulary=taggings.vocabulary if taggings else vocabulary,
+        captions=training_tags.captions if training_tags else None,
+        vocabulary=training_tags.vocabulary if training_tags else vocabulary,
         workers=workers,
         cache=catalog.cache,
         extra=REGION_PARTS if recipe.has_regions else (),
@@ -172,13 +178,14 @@ def look_at(
     by_content = {image.content.hex(): image.image for image in images}
     reasons.update({by_content[bad.source]: bad.reason for bad in description.unreadable})
     with catalog.database.transaction():
-        catalog.places.set_reasons(reasons)
+        catalog.files.set_reasons(reasons)
     return description
 
 
-def _named(description: Description, images: list[LivingImage]) -> list[str]:
+def unreadable_lines(description: Description, images: Iterable[LivingImage]) -> tuple[str, ...]:
+    """The photos that could not be read, one line each: the path and the reason."""
     paths = {image.content.hex(): image.path for image in images}
-    return [f"{paths[bad.source]}: {bad.reason}" for bad in description.unreadable]
+    return tuple(str(FileTrouble(paths[bad.source], bad.reason)) for bad in description.unreadable)
 
 
 def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:

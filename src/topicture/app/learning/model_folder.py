@@ -99,7 +99,7 @@ def load_learned(folder: Path, *, regions: bool = True) -> Learned:
 
 
 def _fits(presence: Presence, pairs: JudgedPairs, n_words: int) -> Iterator[tuple[str, bool]]:
-    """What the calibration must be like for a vocabulary of so many words."""
+    """What the calibration must be like for a vocabulary of `n_words` words."""
     shapes = {
         "coefficients": (4,),
         **dict.fromkeys(("frequency", "share", "offsets"), (n_words,)),

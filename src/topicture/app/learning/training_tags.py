@@ -10,13 +10,13 @@ from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import CAPTIONING
-from topicture.store.places import LivingImage
+from topicture.store.files import LivingImage
 
-__all__ = ["Taggings", "gather"]
+__all__ = ["TrainingTags", "gather"]
 
 
 @dataclass(frozen=True, eq=False)
-class Taggings:
+class TrainingTags:
     """D photos in the order of their content, V words, and the verdicts on them.
 
     Attributes
@@ -41,12 +41,12 @@ class Taggings:
     too_rare: tuple[str, ...]
 
 
-def gather(catalog: Catalog, min_count: int) -> Taggings:
+def gather(catalog: Catalog, min_count: int) -> TrainingTags:
     """Everything that stands in the catalog about the photos that have a file.
 
     Raises CorpusError where there is nothing to learn from.
     """
-    images = catalog.places.living()
+    images = catalog.files.living()
     position = {image.image: i for i, image in enumerate(images)}
     tags = [
         (position[image], word, verdict, source)
@@ -79,4 +79,4 @@ def gather(catalog: Catalog, min_count: int) -> Taggings:
     known[captioned] = True
     known &= ~in_bulk
     rare = tuple(sorted(word for word, n in counts.items() if n < min_count))
-    return Taggings(images, Vocabulary(frequent), captions, truth, known, rejected, captioned, rare)
+    return TrainingTags(images, Vocabulary(frequent), captions, truth, known, rejected, captioned, rare)

@@ -81,9 +81,9 @@ def _items(catalog: Catalog, suggestions: float | None) -> Iterator[Item]:
         for suggestion in catalog.suggestions.open(models[0].id):
             if suggestion.probability >= suggestions:
                 words.setdefault(suggestion.image, set()).add(suggestion.word)
-    for living in catalog.places.living():
+    for living in catalog.files.living():
         if living.image in words:
-            for path in catalog.places.paths_of(living.image):
+            for path in catalog.files.paths_of(living.image):
                 yield Item(path, tuple(sorted(words[living.image])))
 
 
@@ -97,17 +97,17 @@ def import_tags(catalog: Catalog, path: Path, format: str | None = None) -> Impo
     decisions: list[Decision] = []
     photos, n_boxes = set(), 0
     for item in imported.items:
-        place = catalog.places.at(os.path.normpath(item.path))
-        if place is None or place.gone is not None:
+        file = catalog.files.at(os.path.normpath(item.path))
+        if file is None or file.gone is not None:
             refused.append(f"{printable(item.path)}: not a photo of the catalog; run 'topicture scan' first")
             continue
         boxes: tuple[Box, ...] = item.boxes
         n_boxes += len(boxes)
         for word in item.words:
             try:
-                decisions.append(Decision(place.image, clean_word(word), "present"))
+                decisions.append(Decision(file.image, clean_word(word), "present"))
             except BadWord as reason:
                 refused.append(f"{printable(item.path)}: {reason}")
-        photos.add(place.image)
+        photos.add(file.image)
     n = catalog.decisions.decide(decisions, "import")
     return ImportReport(len(photos), n, n_boxes, tuple(refused))

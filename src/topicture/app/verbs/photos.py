@@ -22,12 +22,12 @@ def find_photo(catalog: Catalog, name: AnyPath) -> int:
         # The folder is resolved, not the file: a link is not followed to a photo elsewhere.
         absolute = candidate.parent.resolve() / candidate.name
         if absolute.is_relative_to(root):
-            place = catalog.places.at(absolute.relative_to(root).as_posix())
-            if place is not None:
-                return place.image
+            file = catalog.files.at(absolute.relative_to(root).as_posix())
+            if file is not None:
+                return file.image
     digits = name.lower()
     if len(digits) >= FEWEST_DIGITS and set(digits) <= set("0123456789abcdef"):
-        found = catalog.places.by_content(digits)
+        found = catalog.files.by_content(digits)
         if len(found) == 1:
             return found[0]
     raise DataNotFound(f"{name}: not a photo of the catalog at {root}; run 'topicture scan' if it is new")
@@ -35,7 +35,7 @@ def find_photo(catalog: Catalog, name: AnyPath) -> int:
 
 def file_of_photo(catalog: Catalog, image: int) -> Path:
     """A file of a photo; raises DataNotFound where it is gone."""
-    paths = catalog.places.paths_of(image)
+    paths = catalog.files.paths_of(image)
     if not paths:
         raise DataNotFound(f"photo {image}: its file is gone; bring it back and run 'topicture scan'")
     return catalog.file_of(paths[0])

@@ -62,14 +62,14 @@ def queue(
         raise TopictureError(f"there is no order {order!r}; there are: {', '.join(ORDERS)}")
     open_ = catalog.suggestions.open(catalog.suggestions.newest().id, word=tag, image=image)
     if order == "teaching":
-        places = _teaching_places(catalog, {suggestion.image for suggestion in open_}, limit)
-        values = [places.get(suggestion.image, len(places)) - suggestion.probability for suggestion in open_]
+        ranks = _teaching_ranks(catalog, {suggestion.image for suggestion in open_}, limit)
+        values = [ranks.get(suggestion.image, len(ranks)) - suggestion.probability for suggestion in open_]
     elif order == "certain":
         values = [-suggestion.probability for suggestion in open_]
     else:
         values = [abs(suggestion.probability - 0.5) for suggestion in open_]
     chosen = _in_order(open_, values, together=by_image or order == "teaching")[:limit]
-    paths = catalog.places.first_paths({suggestion.image for suggestion in chosen})
+    paths = catalog.files.first_paths({suggestion.image for suggestion in chosen})
     return [Question(paths[s.image], s.image, s.word, s.probability) for s in chosen]
 
 
@@ -90,8 +90,8 @@ def _in_order(open_: Sequence[Open], values: Sequence[float], *, together: bool)
     return [suggestion for suggestion, _ in ranked]
 
 
-def _teaching_places(catalog: Catalog, asked: set[int], n: int) -> dict[int, int]:
-    """Image -> place in the order in which photos teach most, for the first n of those to be asked about."""
+def _teaching_ranks(catalog: Catalog, asked: set[int], n: int) -> dict[int, int]:
+    """Image -> rank in the order in which photos teach most, for the first n of those to be asked about."""
     from topicture.annotations.teaching import teaching_order
 
     rows = catalog.features()
@@ -107,7 +107,7 @@ def _teaching_places(catalog: Catalog, asked: set[int], n: int) -> dict[int, int
         order = teaching_order(rows, _among(images, answered), n, among=_among(images, asked - answered))
     except CorpusError as error:
         raise ShardError(f"{rows.folder}: {error} (topicture annotate)") from None
-    return {int(images[position]): place for place, position in enumerate(order)}
+    return {int(images[position]): rank for rank, position in enumerate(order)}
 
 
 def _among(images: np.ndarray, chosen: set[int]) -> np.ndarray:

@@ -17,7 +17,7 @@ from topicture.collection.words import printable
 from topicture.store import Catalog
 from topicture.store.decisions.file_words import FileNews
 from topicture.store.decisions.steps import Step
-from topicture.store.places import Place
+from topicture.store.files import KnownFile
 
 __all__ = ["ScanReport", "scan"]
 
@@ -36,10 +36,10 @@ class ScanReport:
 
     Attributes
     ----------
-    decisions : keywords that are news
-    withdrawn : tags that went because the keywords they came from went
+    decisions : new keywords
+    withdrawn : tags removed because the keywords they came from are gone
     conflicts : new ones, of words decided here that another program took out or put in
-    withheld : tags that would go as well, but so many that somebody has to confirm it; nothing was changed about them
+    withheld : tags that would be removed as well, but too many without a confirmation; nothing was changed about them
     missing_sidecars : sidecars that Topicture wrote and that are not there
     """
 
@@ -61,7 +61,7 @@ class _Read(NamedTuple):
     """A file that is new or changed, what was known about it, and what was read."""
 
     found: FoundPhoto
-    place: Place | None
+    before: KnownFile | None
     content: bytes
     keywords: Keywords
 
@@ -95,7 +95,7 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
         Take away the tags whose keywords are gone from their files however many they are. Otherwise many of them are
         only listed, in `withheld`.
     """
-    known = catalog.places.known()
+    known = catalog.files.known()
     progress = _Progress(catalog.decisions.step("scan"), catalog.decisions.step("file"))
     todo, seen = _compare(catalog.root, known, progress.skipped, report)
     remaining = iter(todo)
@@ -110,7 +110,7 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
     withheld = _withdraw(catalog, progress, withdraw_many)
     gone = _gone(known, seen, progress.skipped)
     with catalog.database.transaction():
-        catalog.places.mark_gone(gone)
+        catalog.files.mark_gone(gone)
         _carry(catalog)
         catalog.set("scanned", time.time())
     return ScanReport(
@@ -130,7 +130,7 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
 
 
 def _compare(
-    root: Path, known: dict[str, Place], skipped: list[Skipped | str], report: Report
+    root: Path, known: dict[str, KnownFile], skipped: list[Skipped | str], report: Report
 ) -> tuple[list[FoundPhoto], set[str]]:
     """The photos to read, and all paths that are there."""
     todo: list[FoundPhoto] = []
@@ -148,41 +148,41 @@ def _compare(
     return todo, seen
 
 
-def _is_unchanged(found: FoundPhoto, place: Place | None) -> bool:
+def _is_unchanged(found: FoundPhoto, before: KnownFile | None) -> bool:
     return (
-        place is not None
-        and _has_same_photo(found, place)
-        and place.sidecars == sidecar_stamp(found.sidecars)
+        before is not None
+        and _has_same_photo(found, before)
+        and before.sidecars == sidecar_stamp(found.sidecars)
     )
 
 
-def _has_same_photo(found: FoundPhoto, place: Place | None) -> bool:
+def _has_same_photo(found: FoundPhoto, before: KnownFile | None) -> bool:
     return (
-        place is not None
-        and place.gone is None
-        and (place.size, place.modified) == (found.size, found.mtime_ns)
+        before is not None
+        and before.gone is None
+        and (before.size, before.modified) == (found.size, found.mtime_ns)
     )
 
 
 def _read(
-    catalog: Catalog, batch: list[FoundPhoto], known: dict[str, Place], skipped: list[Skipped | str]
+    catalog: Catalog, batch: list[FoundPhoto], known: dict[str, KnownFile], skipped: list[Skipped | str]
 ) -> Iterator[_Read]:
     """What stands in files; whatever goes wrong with one of them is its reason, and the others are read."""
     for found in batch:
-        path, place = catalog.root / found.path, known.get(found.path)
-        former = None if place is None else catalog.places.content_of(place.image)
+        path, before = catalog.root / found.path, known.get(found.path)
+        former = None if before is None else catalog.files.content_of(before.image)
         try:
             if found.size == 0:  # a placeholder, or a copy under way; and all empty files are alike
                 raise OSError(None, "an empty file")
-            content = former if former and _has_same_photo(found, place) else picture_id(path)
+            content = former if former and _has_same_photo(found, before) else picture_id(path)
             keywords = photo_keywords(path)
         except Exception as error:
             skipped.append(f"{printable(found.path)}: can't be read ({_reason(error)})")
             continue
         skipped.extend(f"{printable(found.path)}: {reason}" for reason in keywords.refused)
         if former in (None, content) or all(part.whole for part in keywords.sources if part.name == PHOTO):
-            yield _Read(found, place, content, keywords)
-        # else it was damaged, or is not written to its end yet: that is no other picture
+            yield _Read(found, before, content, keywords)
+        # else it was damaged, or is not written to its end yet: that is not another picture
 
 
 def _reason(error: Exception) -> str:
@@ -192,7 +192,7 @@ def _reason(error: Exception) -> str:
 
 def _take(catalog: Catalog, item: _Read, progress: _Progress) -> None:
     """Note what was read, unless it takes tags away: such files wait until it is known how many."""
-    image = catalog.places.image_of(item.content)
+    image = catalog.files.image_of(item.content)
     if image is None:
         _note(catalog, item, progress, progress.first)
         return
@@ -206,29 +206,29 @@ def _take(catalog: Catalog, item: _Read, progress: _Progress) -> None:
 def _note(
     catalog: Catalog, item: _Read, progress: _Progress, step: Step, news: FileNews | None = None
 ) -> None:
-    found, place = item.found, item.place
-    was_known = catalog.places.image_of(item.content) is not None
+    found, before = item.found, item.before
+    was_known = catalog.files.image_of(item.content) is not None
     settled = time.time() - found.mtime_ns / 1e9 > SETTLED_SECONDS
     stamp = sidecar_stamp(found.sidecars)
-    image = catalog.places.put(
+    image = catalog.files.put(
         found.path,
         item.content,
         found.size,
         found.mtime_ns if settled else UNSETTLED,
         stamp if all(part.whole for part in item.keywords.sources if part.name != PHOTO) else UNREAD + stamp,
     )
-    if place is None:
+    if before is None:
         progress.new += not was_known
         progress.moved += was_known
     else:
         progress.changed += 1
-        if place.image != image and not was_known:
-            catalog.set("replaced", [*(catalog.get("replaced") or []), [place.image, image]])
+        if before.image != image and not was_known:
+            catalog.set("replaced", [*(catalog.get("replaced") or []), [before.image, image]])
     news = news or catalog.file_words.news(found.path, image, item.keywords.sources)
     catalog.file_words.apply(found.path, image, news, step)
     progress.decisions += len(news.added) + len(news.returned)
     progress.withdrawn += len(news.withdrawn)
-    for words, what in ((news.removed, "taken out"), (news.contradicted, "put in")):
+    for words, what in ((news.removed, "removed"), (news.contradicted, "added")):
         progress.conflicts += [
             f"{printable(found.path)}: {printable(word)} ({what} by another program)" for word in words
         ]
@@ -238,7 +238,7 @@ def _withdraw(catalog: Catalog, progress: _Progress, withdraw_many: bool) -> tup
     """Let tags go whose keywords went; or, where they are many and nobody has confirmed it, list them."""
     lines = []
     for item in progress.waiting:
-        image = catalog.places.image_of(item.content)
+        image = catalog.files.image_of(item.content)
         assert image is not None
         news = catalog.file_words.news(item.found.path, image, item.keywords.sources)
         lines += [f"{printable(item.found.path)}: {printable(word)}" for word in news.withdrawn]
@@ -253,23 +253,23 @@ def _withdraw(catalog: Catalog, progress: _Progress, withdraw_many: bool) -> tup
     return ()
 
 
-def _gone(known: dict[str, Place], seen: set[str], skipped: list[Skipped | str]) -> list[str]:
+def _gone(known: dict[str, KnownFile], seen: set[str], skipped: list[Skipped | str]) -> list[str]:
     """Files that are no longer there; those in a folder that could not be read may well be."""
     unread = tuple(line.source.rstrip("/") + "/" for line in skipped if isinstance(line, Skipped))
     hidden = "./" in unread  # the root itself
     return [
         path
-        for path, place in known.items()
-        if place.gone is None and path not in seen and not hidden and not printable(path).startswith(unread)
+        for path, before in known.items()
+        if before.gone is None and path not in seen and not hidden and not printable(path).startswith(unread)
     ]
 
 
 def _carry(catalog: Catalog) -> None:
     """Photos edited in place keep what was decided about them, unless the former picture still exists elsewhere.
 
-    What became of several files at once is no edited photo but a placeholder.
+    What became of several files at once is not an edited photo but a placeholder.
     """
     for old, new in catalog.get("replaced") or []:
-        if not catalog.places.paths_of(old) and len(catalog.places.paths_of(new)) == 1:
+        if not catalog.files.paths_of(old) and len(catalog.files.paths_of(new)) == 1:
             catalog.decisions.carry(old, new)
     catalog.set("replaced", [])

@@ -87,7 +87,7 @@ class _Table:
 
     def hit(self, position: int, probability: float) -> SearchHit | None:
         image = int(self.images[position])
-        paths = self._catalog.places.paths_of(image)
+        paths = self._catalog.files.paths_of(image)
         if not paths:
             return None
         words = {word.word: float(np.exp(self.log_presence[word][position])) for word in self._said}
@@ -156,7 +156,7 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
     likeness[at] = -np.inf
     found: list[SimilarPhoto] = []
     for position in rank(likeness)[: 4 * limit]:
-        paths = catalog.places.paths_of(int(images[position]))
+        paths = catalog.files.paths_of(int(images[position]))
         if paths and len(found) < limit and likeness[position] > -np.inf:
             found.append(SimilarPhoto(paths[0], int(images[position]), float(likeness[position])))
     return found

@@ -47,16 +47,16 @@ class Status:
 
 def status(catalog: Catalog) -> Status:
     """Count everything."""
-    places = catalog.places.counts()
+    files = catalog.files.counts()
     by_source = catalog.decisions.counts_by_source()
     models = catalog.suggestions.models()
     n_open, n_open_photos = catalog.suggestions.count_open(models[0].id) if models else (0, 0)
     return Status(
         root=str(catalog.root),
         catalog=str(catalog.folder),
-        files=places.files,
-        photos=places.images,
-        gone=places.gone,
+        files=files.files,
+        photos=files.images,
+        gone=files.gone,
         tagged=catalog.decisions.n_tagged(),
         words=sum(1 for _, present, _ in catalog.decisions.word_counts() if present),
         present=sum(n for (verdict, _), n in by_source.items() if verdict == "present"),
@@ -66,13 +66,13 @@ def status(catalog: Catalog) -> Status:
         ),
         open_suggestions=n_open,
         photos_with_suggestions=n_open_photos,
-        pending_writes=catalog.writes.count_due(),
+        pending_writes=catalog.sidecar_record.count_due(),
         conflicts=catalog.decisions.conflicts.count(),
         missing_sidecars=catalog.file_words.missing_sidecars(),
         scanned=catalog.get("scanned"),
         model=_summary(models[0]) if models else None,
-        troubles=tuple(f"{trouble.path}: {trouble.reason}" for trouble in catalog.writes.troubles()),
-        unreadable=tuple(f"{path}: {reason}" for path, reason in catalog.places.unreadable()),
+        troubles=tuple(map(str, catalog.sidecar_record.troubles())),
+        unreadable=tuple(map(str, catalog.files.unreadable())),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from topicture.app.counting import counted
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.sidecar_stamps import sidecar_stamp
 from topicture.atomic.exchange import remove_exchanged
@@ -14,7 +15,7 @@ from topicture.collection.sidecar.write import ObjectRegion, Tag, write_sidecar
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
 from topicture.store import Catalog
-from topicture.store.writes import Due
+from topicture.store.sidecar_record import Due
 
 __all__ = ["PlannedWrite", "WriteReport", "write"]
 
@@ -58,7 +59,7 @@ def write(
     Regions are those that `annotate` found; words are written with them or without.
     Killed at any moment, it leaves whole files, and the next run finishes the work.
     """
-    due = catalog.writes.due()
+    due = catalog.sidecar_record.due()
     lacking = _Lacking(catalog)
     remaining = iter(due)
     pending: list[str] = []
@@ -67,7 +68,7 @@ def write(
     unchanged = done = 0
     while batch := list(islice(remaining, BATCH)):
         if not dry_run:
-            catalog.writes.plan(batch)
+            catalog.sidecar_record.plan(batch)
             for folder in _folders(catalog, batch) - swept:
                 swept.add(folder)
                 remove_exchanged(folder)
@@ -78,7 +79,7 @@ def write(
                 reason = _reason(error)
                 pending.append(f"{printable(item.path)}: {reason}")
                 if not dry_run:
-                    catalog.writes.fail(item.path, reason)
+                    catalog.sidecar_record.fail(item.path, reason)
             else:
                 unchanged += not is_changed
                 if is_changed:
@@ -112,7 +113,7 @@ def _write_one(catalog: Catalog, due: Due, regions: bool, dry_run: bool) -> tupl
     if not dry_run:
         # Another program's change since then is left for a scan to find.
         left = outcome.sidecars
-        catalog.writes.finish(due, None if left is None else sidecar_stamp(left))
+        catalog.sidecar_record.finish(due, None if left is None else sidecar_stamp(left))
     sidecar = os.path.relpath(outcome.path, catalog.root)
     return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
 
@@ -135,12 +136,10 @@ class _Lacking:
 
     def note(self, due: Due) -> None:
         if self._known and due.add and not self._catalog.regions.of(due.image):
-            self._reasons[self._catalog.places.reason(due.image) or self._trouble] += 1
+            self._reasons[self._catalog.files.reason(due.image) or self._trouble] += 1
 
     def lines(self) -> tuple[str, ...]:
-        return tuple(
-            f"{n} photo{'s' if n > 1 else ''}: {reason}" for reason, n in self._reasons.most_common()
-        )
+        return tuple(f"{counted(n, 'photo')}: {reason}" for reason, n in self._reasons.most_common())
 
 
 def _reason(error: OSError | TopictureError) -> str:

@@ -72,14 +72,14 @@ def problems(catalog: Catalog) -> list[str]:
         return found
     n_broken = len(catalog.database.execute("PRAGMA foreign_key_check").fetchall())
     if n_broken:
-        found.append(f"database: {n_broken} rows refer to rows that are not there")
+        found.append(f"database: rows that refer to missing rows: {n_broken}")
     for query, what in (
-        (_LOG_AND_TAGS_DIFFER, "tags are missing or differ from the log of decisions"),
-        (_TAGS_WITHOUT_LOG, "tags have no decision behind them"),
+        (_LOG_AND_TAGS_DIFFER, "tags that are missing or differ from the log of decisions"),
+        (_TAGS_WITHOUT_LOG, "tags without a decision behind them"),
     ):
         (n,) = catalog.database.execute(query).fetchone()
         if n:
-            found.append(f"database: {n} {what}")
+            found.append(f"database: {what}: {n}")
     return found + _model_problems(catalog) + _index_problems(catalog)
 
 

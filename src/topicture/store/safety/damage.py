@@ -10,8 +10,8 @@ import sqlite3
 from functools import cache
 
 from topicture.store.database import CatalogError, Database
+from topicture.store.files import stored_path
 from topicture.store.migrations import migrate
-from topicture.store.places import as_place
 
 __all__ = ["damaged_rows"]
 
@@ -87,7 +87,7 @@ def _bad_places(database: Database) -> list[str]:
     for table in ("places", "file_words", "written", "troubles"):
         for (path,) in database.execute(f"SELECT DISTINCT path FROM {table}"):
             try:
-                as_place(path)
+                stored_path(path)
             except CatalogError:
                 return [f"a path in '{table}' that leads out of the collection ({os.fsdecode(path)!r})"]
     return []

@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 from shlex import quote
 
-from topicture.store.places import Places, as_place
+from topicture.store.files import Files, stored_path
 from topicture.store.safety.own_files import CatalogError
 
 __all__ = ["file_inside", "settle"]
@@ -22,7 +22,7 @@ __all__ = ["file_inside", "settle"]
 SAMPLE = 64  # photos to look for where a catalog turns up elsewhere
 
 
-def settle(folder: Path, home: str | None, catalog_id: str | None, places: Places) -> Path | None:
+def settle(folder: Path, home: str | None, catalog_id: str | None, files: Files) -> Path | None:
     """Check that the folder around a catalog is its collection; the former home where all of it has moved, else None.
 
     `home` is None for a catalog that was made before homes were noted.
@@ -39,7 +39,7 @@ def settle(folder: Path, home: str | None, catalog_id: str | None, places: Place
             return None
         if _is_copy(original / "catalog.sqlite", catalog_id):
             raise CatalogError(f"{folder}: a copy of the catalog in {home}, which is still there; {way_out}")
-    if not _photos_are_here(here, places):
+    if not _photos_are_here(here, files):
         where = home or "another folder"
         raise CatalogError(f"{folder}: its photos are not here but were in {where}; {way_out}")
     return None if home is None else Path(home)
@@ -68,9 +68,9 @@ def _is_copy(original: Path, catalog_id: str | None) -> bool:
     return row is not None and row[0] == f'"{catalog_id}"'
 
 
-def _photos_are_here(here: Path, places: Places) -> bool:
+def _photos_are_here(here: Path, files: Files) -> bool:
     """Whether at least half of some known files are there at their size; true where none are known."""
-    sample = places.sample(SAMPLE)
+    sample = files.sample(SAMPLE)
     found = 0
     for path, size in sample:
         try:
@@ -81,12 +81,12 @@ def _photos_are_here(here: Path, places: Places) -> bool:
     return 2 * found >= len(sample)
 
 
-def file_inside(root: Path, place: str) -> Path:
-    """The file of a place, checked again for whoever is about to write beside it.
+def file_inside(root: Path, stored: str) -> Path:
+    """The file of a path in the catalog, checked again for whoever is about to write beside it.
 
     Raises CatalogError where it lies, or a link on the way leads, outside the collection.
     """
-    path = root / as_place(os.fsencode(place))
+    path = root / stored_path(os.fsencode(stored))
     real = os.path.realpath(root)
     if os.path.commonpath([os.path.realpath(path.parent), real]) != real:
         raise CatalogError(f"{path}: a link on the way leads out of the collection; scan again")

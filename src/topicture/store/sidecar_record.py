@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions.decisions import OURS
-from topicture.store.places import as_place
+from topicture.store.files import FileTrouble, stored_path
 
-__all__ = ["Due", "DueWord", "Trouble", "Writes"]
+__all__ = ["Due", "DueWord", "SidecarRecord"]
 
 
 class DueWord(NamedTuple):
@@ -31,14 +31,6 @@ class Due(NamedTuple):
     image: int
     add: tuple[DueWord, ...]  # all the words of ours that should stand there
     remove: tuple[str, ...]  # words of ours that should not
-
-
-class Trouble(NamedTuple):
-    """Why a sidecar could not be written."""
-
-    path: str
-    reason: str
-    at: float
 
 
 _OURS = ", ".join(f"'{source}'" for source in OURS)
@@ -72,7 +64,7 @@ AND EXISTS (SELECT 1 FROM decisions AS d WHERE d.image = places.image AND d.word
 """
 
 
-class Writes:
+class SidecarRecord:
     """The tables `written` and `troubles`."""
 
     def __init__(self, database: Database):
@@ -95,7 +87,7 @@ class Writes:
             (path,),
         )
         add = tuple(DueWord(word, bool(by_machine), probability) for word, by_machine, probability in rows)
-        return Due(as_place(path), image, add, tuple(remove))
+        return Due(stored_path(path), image, add, tuple(remove))
 
     def count_due(self) -> int:
         """Number of files to write."""
@@ -166,7 +158,7 @@ class Writes:
             "INSERT OR REPLACE INTO troubles VALUES (?, ?, ?)", (os.fsencode(path), reason, time.time())
         )
 
-    def troubles(self) -> list[Trouble]:
-        """The files that could not be written, by path."""
-        rows = self._db.execute("SELECT path, reason, at FROM troubles ORDER BY path")
-        return [Trouble(as_place(path), reason, at) for path, reason, at in rows]
+    def troubles(self) -> list[FileTrouble]:
+        """The files whose sidecars could not be written, by path."""
+        rows = self._db.execute("SELECT path, reason FROM troubles ORDER BY path")
+        return [FileTrouble(stored_path(path), reason) for path, reason in rows]

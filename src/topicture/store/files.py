@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from topicture.store.database import CatalogError, Database
 
-__all__ = ["LivingImage", "Place", "PlaceCounts", "Places", "as_place"]
+__all__ = ["FileCounts", "FileTrouble", "Files", "KnownFile", "LivingImage", "stored_path"]
 
 
-class Place(NamedTuple):
+class KnownFile(NamedTuple):
     """A file as the last scan saw it."""
 
     image: int
@@ -28,7 +28,17 @@ class LivingImage(NamedTuple):
     path: str  # relative to the root
 
 
-class PlaceCounts(NamedTuple):
+class FileTrouble(NamedTuple):
+    """A file, and why it could not be read, or its sidecar not be written."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class FileCounts(NamedTuple):
     """How many there are of each."""
 
     images: int
@@ -37,7 +47,7 @@ class PlaceCounts(NamedTuple):
     unreadable: int
 
 
-def as_place(stored: object) -> str:
+def stored_path(stored: object) -> str:
     """A path as the catalog stores it; raises CatalogError for one that leads out of the collection."""
     if not isinstance(stored, bytes):
         raise CatalogError(f"damaged or tampered with: {stored!r} is not the path of a photo; {_WAY_OUT}")
@@ -55,22 +65,22 @@ _NO_NAMES = frozenset({"", ".", ".."})
 _WAY_OUT = "restore a backup of the catalog, or make a new one"
 
 
-class Places:
+class Files:
     """The tables `images` and `places`. Paths are relative to the root; undecodable bytes as surrogates."""
 
     def __init__(self, database: Database):
         self._db = database
 
-    def known(self) -> dict[str, Place]:
+    def known(self) -> dict[str, KnownFile]:
         """Every file ever seen, by path."""
         rows = self._db.execute("SELECT path, image, size, modified, sidecars, gone FROM places")
-        return {as_place(path): Place(*rest) for path, *rest in rows}
+        return {stored_path(path): KnownFile(*rest) for path, *rest in rows}
 
-    def at(self, path: str) -> Place | None:
+    def at(self, path: str) -> KnownFile | None:
         """What is known about one path."""
         query = "SELECT image, size, modified, sidecars, gone FROM places WHERE path = ?"
         row = self._db.execute(query, (os.fsencode(path),)).fetchone()
-        return None if row is None else Place(*row)
+        return None if row is None else KnownFile(*row)
 
     def put(self, path: str, content: bytes, size: int, modified: int, sidecars: str) -> int:
         """Note that a picture lies at a path; the id of its image, new or old."""
@@ -96,7 +106,7 @@ class Places:
         """(path, size) of up to n living files, from all over the collection."""
         rows = self._db.execute("SELECT path, size FROM places WHERE gone IS NULL ORDER BY path").fetchall()
         step = max(1, len(rows) // n)
-        return [(as_place(path), size) for path, size in rows[::step][:n]]
+        return [(stored_path(path), size) for path, size in rows[::step][:n]]
 
     def mark_gone(self, paths: Iterable[str]) -> None:
         """Remember that files are no longer there; nothing else about them is forgotten."""
@@ -114,7 +124,7 @@ class Places:
         )
         wanted = None if images is None else set(images)
         return [
-            LivingImage(image, content, as_place(path))
+            LivingImage(image, content, stored_path(path))
             for image, content, path in rows
             if wanted is None or image in wanted
         ]
@@ -123,7 +133,7 @@ class Places:
         """Where an image lies; with `gone`, where it once lay."""
         condition = "gone IS NOT NULL" if gone else "gone IS NULL"
         query = f"SELECT path FROM places WHERE image = ? AND {condition} ORDER BY path"
-        return [as_place(path) for (path,) in self._db.execute(query, (image,))]
+        return [stored_path(path) for (path,) in self._db.execute(query, (image,))]
 
     def first_paths(self, images: Iterable[int]) -> dict[int, str]:
         """The first living path of each image, or the first that it once had."""
@@ -133,7 +143,7 @@ class Places:
                 "SELECT path FROM places WHERE image = ? ORDER BY gone IS NOT NULL, path LIMIT 1", (image,)
             ).fetchone()
             if row is not None:
-                paths[image] = as_place(row[0])
+                paths[image] = stored_path(row[0])
         return paths
 
     def by_content(self, prefix: str) -> list[int]:
@@ -159,18 +169,18 @@ class Places:
         """Why an image could not be looked at; None where it could, or nobody tried."""
         return self._db.execute("SELECT reason FROM images WHERE id = ?", (image,)).fetchone()[0]
 
-    def unreadable(self) -> Iterator[tuple[str, str]]:
-        """(path, reason) of the living files whose picture could not be looked at."""
+    def unreadable(self) -> Iterator[FileTrouble]:
+        """The living files whose picture could not be looked at, by path."""
         rows = self._db.execute(
             "SELECT path, reason FROM places JOIN images ON images.id = image "
             "WHERE gone IS NULL AND reason IS NOT NULL ORDER BY path"
         )
-        return ((as_place(path), reason) for path, reason in rows)
+        return (FileTrouble(stored_path(path), reason) for path, reason in rows)
 
-    def counts(self) -> PlaceCounts:
+    def counts(self) -> FileCounts:
         row = self._db.execute(
             "SELECT count(DISTINCT CASE WHEN gone IS NULL THEN image END), count(*) - count(gone), count(gone), "
             "(SELECT count(*) FROM images WHERE reason IS NOT NULL "
             "AND id IN (SELECT image FROM places WHERE gone IS NULL)) FROM places"
         ).fetchone()
-        return PlaceCounts(*row)
+        return FileCounts(*row)
