@@ -56,7 +56,7 @@ def run_isolated(
     job : callable
         Picklable; sent to each worker once.
     tasks : iterable
-        Picklable, taken only as workers become free: at most `ahead` a worker are held at a time.
+        Picklable, taken only as workers become free: at most `ahead` per worker are held at a time.
     workers : int
         Processes; 0 runs the tasks here, where a crash is a crash and nothing is timed.
     timeout : float

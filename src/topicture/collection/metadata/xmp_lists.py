@@ -90,7 +90,7 @@ class XmpLists:
                 remove_element(element)
 
     def lay_out(self) -> None:
-        """Lay out the properties that gained items, one item a line; only blanks between elements change."""
+        """Lay out the properties that gained items, one item per line; only blanks between elements change."""
         for element in self._to_lay_out:
             if element.getparent() is not None:
                 etree.indent(element, space=" ", level=sum(1 for _ in element.iterancestors()))
