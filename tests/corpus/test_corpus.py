@@ -407,7 +407,7 @@ def test_the_constructor_checks_too():
     corpus = minimal()
     with pytest.raises(CorpusError, match="region_offsets are missing"):
         dataclasses.replace(corpus, region_offsets=None)
-    with pytest.raises(CorpusError, match="one id an image"):
+    with pytest.raises(CorpusError, match="one id per image"):
         dataclasses.replace(corpus, image_ids=corpus.image_ids[:, None])
 
 

@@ -128,7 +128,7 @@ def test_an_answer_that_is_none_fails_its_task_and_runs_nothing(serve, monkeypat
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert isinstance(result, Failure)
-    assert "an answer that is none" in result.reason
+    assert "an invalid answer" in result.reason
     assert "\n" not in result.reason
     assert not mark.exists()
     assert peak < 100e6

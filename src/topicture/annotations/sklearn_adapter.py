@@ -60,7 +60,7 @@ class AnnotatorClassifier(ClassifierMixin, BaseEstimator):
         X : (D, U) array or sparse matrix
             Non-negative counts of visual words; for an annotator that needs descriptors, any real numbers, dense.
         y : (D,) classes, or (D, V) array or sparse matrix of 0 and 1
-            One class an image, or its labels. In a table, a row of zeros means "not tagged": the image takes part in
+            One class per image, or its labels. In a table, a row of zeros means "not tagged": the image takes part in
             the fit without its labels (semi-supervised learning), and `score` leaves it out.
         """
         annotator = MixUnigram() if self.annotator is None else clone(self.annotator)

@@ -192,7 +192,7 @@ def check_corpus(corpus: "Corpus") -> None:
     if n_images == 0:
         raise CorpusError("corpus: it holds no image")
     if corpus.image_ids.ndim != 1:
-        raise CorpusError(f"image_ids: expected one id an image, got {corpus.image_ids.ndim} dimensions")
+        raise CorpusError(f"image_ids: expected one id per image, got {corpus.image_ids.ndim} dimensions")
     _check_ids(corpus.image_ids)
     for field in ("captions", "visual_words", "descriptor"):
         values = getattr(corpus, field)
@@ -229,7 +229,7 @@ def _check_regions(corpus: "Corpus") -> None:
 
 
 def check_offsets(offsets: np.ndarray, image_ids: np.ndarray, views: dict[str, Any]) -> None:
-    """One range of rows an image, together all rows of every view (a view may be None)."""
+    """One range of rows per image, together all rows of every view (a view may be None)."""
     n_images = len(image_ids)
     if offsets.shape != (n_images + 1,):
         raise CorpusError(

@@ -40,7 +40,7 @@ def orientation(image: Image.Image) -> Image.Transpose | None:
 
 
 def _plain_mode(image: Image.Image) -> Image.Image:
-    """Palettes, bitmaps and deep pixels in a mode that can be resized: 8 bits a channel, alpha kept."""
+    """Palettes, bitmaps and deep pixels in a mode that can be resized: 8 bits per channel, alpha kept."""
     if image.mode in _DEEP:
         return Image.fromarray(_to_eight_bits(np.asarray(image)))
     if image.mode == "F":
@@ -78,7 +78,7 @@ def reduce(image: Image.Image, max_side: int | None) -> Image.Image:
 def _reduce_in_strips(image: Image.Image, size: tuple[int, int]) -> Image.Image:
     """What `resize` gives on the whole picture, converted strip by strip.
 
-    Converted whole, a large picture would take four to twelve bytes a pixel more: a gigabyte for a file of 100 kB. As
+    Converted whole, a large picture would take four to twelve more bytes per pixel: a gigabyte for a file of 100 kB. As
     Pillow does it: colours weighted by their opacity, to the mean of whole blocks first, then by interpolation.
     """
     width, height = image.size

@@ -79,7 +79,7 @@ def describe(
     views : names in `VIEWS`, a Recipe, or fitted Features
         Names take the defaults of `Recipe`; Features describe new photos exactly as those they were fitted on.
     captions : (n_photos, V) counts, or a sequence of word lists, optional
-        One row or list a photo, empty for "not tagged". Word lists without a `vocabulary` make one, sorted.
+        One row or list per photo, empty for "not tagged". Word lists without a `vocabulary` make one, sorted.
     vocabulary : Vocabulary or words, optional
         Needed where there are no captions. Words outside it are dropped from word lists.
     train : bool mask or positions, optional

@@ -53,16 +53,15 @@ READ_VERSION = 1  # raise it whenever the same file would give other pixels
 
 # What a file that is no photo most often is; only to say so in the reason.
 _FOREIGN = {
-    b"%PDF": "PDF",
-    b"%!PS": "PostScript",
-    b"\xc5\xd0\xd3\xc6": "EPS",
-    b"8BPS": "Photoshop",
-    b"SIMPLE  =": "FITS",
-    b"<!doctype html": "HTML",
-    b"<html": "HTML",
-    b"<svg": "SVG",
-    b"<?xml": "XML",
-    b"PK\x03\x04": "ZIP",
+    "PDF": b"%pdf",
+    "PostScript": b"%!ps",
+    "EPS": b"\xc5\xd0\xd3\xc6",
+    "Photoshop": b"8bps",
+    "FITS": b"simple  =",
+    "HTML": (b"<!doctype html", b"<html"),
+    "SVG": b"<svg",
+    "XML": b"<?xml",
+    "ZIP": b"pk\x03\x04",
 }
 
 
@@ -199,8 +198,8 @@ def _has_decoder(name: str) -> bool:
 
 def _not_a_photo(content: bytes) -> str:
     start = content[:64].lstrip().lower()
-    for magic, kind in _FOREIGN.items():
-        if start.startswith(magic.lower()):
+    for kind, first_bytes in _FOREIGN.items():
+        if start.startswith(first_bytes):
             return f"not a photo format that is read (it is {kind})"
     return "not a photo format that is read, or its header is damaged"
 

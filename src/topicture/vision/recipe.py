@@ -56,7 +56,7 @@ class Recipe:
         Pixels to cut off every side after that; "dark" cuts the dark frame of a slide, if there is one.
     segmentation, min_regions, max_regions : see `segment.segment`
     n_patches : int
-        SIFT patches a photo.
+        SIFT patches per photo.
     components : int
         Columns of `regions:deep` after projection on the principal axes.
     n_words : int

@@ -31,7 +31,7 @@ SEGMENT_VERSION = 1  # raise it whenever the same pixels would give other region
 WORKING_SIDE = (
     320  # longest side, in pixels, at which regions are sought: more costs time and finds the same regions
 )
-N_SUPERPIXELS = 100  # normalized cuts take seconds an image with 350
+N_SUPERPIXELS = 100  # normalized cuts take seconds per image with 350
 ALIKE = (
     6.0  # neighbours whose mean colours differ by less (CIE76, 2.3 is just noticeable) need not stay apart
 )
@@ -54,7 +54,7 @@ def segment(
     method : str
         One of `segment_methods()`.
     min_regions, max_regions : int
-        Bounds on the number of regions; a picture of fewer than `min_regions` pixels gets one region a pixel.
+        Bounds on the number of regions; a picture of fewer than `min_regions` pixels gets one region per pixel.
     seed : int
         Starting vector of the eigensolver of `ncuts`; the other methods draw nothing.
 

@@ -6,7 +6,7 @@ process pool of the standard library, one death breaks nothing else, and the par
 scripts need no guard and notebooks work.
 
 A worker decodes files that may be hostile, so the parent does not trust it: its answers are plain data of bounded size
-(`messages`), and an answer that is none counts as a death. Jobs and tasks go the other way, and are pickled.
+(`messages`), and an invalid answer counts as a death. Jobs and tasks go the other way, and are pickled.
 """
 
 import os
@@ -56,7 +56,7 @@ def run_isolated(
     job : callable
         Picklable; sent to each worker once.
     tasks : iterable
-        Picklable, taken only as workers become free: at most `ahead` a worker are held at a time.
+        Picklable, taken only as workers become free: at most `ahead` per worker are held at a time.
     workers : int
         Processes; 0 runs the tasks here, where a crash is a crash and nothing is timed.
     timeout : float
@@ -214,7 +214,7 @@ class _Worker:
             self._process.stdin.flush()
             return receive_message(self._process.stdout, self._records)
         except BadMessage as error:
-            raise _Died(f"gave an answer that is none ({one_line(str(error))[:100]})") from None
+            raise _Died(f"gave an invalid answer ({one_line(str(error))[:100]})") from None
         except (OSError, EOFError):
             code = self._process.wait()
             raise _Died(

@@ -98,7 +98,7 @@ class Experiment:
 
 
 def comparison(experiments: Sequence[Experiment]) -> str:
-    """Plain text table, one experiment a line: mean ± standard error of the usual measures."""
+    """Plain text table, one experiment per line: mean ± standard error of the usual measures."""
     rows = [[e.name, str(len(e.runs)), *_cells(e.mean(), e.standard_error())] for e in experiments]
     return _aligned([["annotator", "runs", *_titles(experiments)], *rows])
 

@@ -51,7 +51,11 @@ def random_splits(corpus: Corpus, tagged_fraction: float, seeds: Iterable[int] =
 
 
 def folds(corpus: Corpus, n_folds: int = 5, seed: int = 0) -> Iterator[Part]:
-    """Cross-validation: each of the folds is hidden once while the others are tagged."""
+    """Cross-validation: each of the folds is hidden once while the others are tagged.
+
+    Not `models.folds`, which keeps bursts and folders together: this is the protocol of published figures, and the same
+    seed must go on giving the same parts.
+    """
     if not 2 <= n_folds <= len(corpus):
         raise ValueError(f"n_folds must lie between 2 and the number of images, {len(corpus)}; got {n_folds}")
     fold_of = np.random.default_rng(seed).permutation(np.arange(len(corpus)) % n_folds)
@@ -116,7 +120,7 @@ def run_experiment(
     seeds : sequence of int
         An annotator without a `seed` parameter runs once a part.
     k : int
-        Words an image for the measures cut at k.
+        Words per image for the measures cut at k.
     name : str, optional
         Title of the experiment; the annotator's registry name if not given.
     on_run : callable, optional

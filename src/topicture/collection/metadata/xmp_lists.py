@@ -91,7 +91,7 @@ class XmpLists:
                 remove_element(element)
 
     def lay_out(self) -> None:
-        """Lay out the properties that gained items, one item a line; only blanks between elements change.
+        """Lay out the properties that gained items, one item per line; only blanks between elements change.
 
         Where texts stand between elements, blanks would become a part of them: such a property stays on its lines.
         """

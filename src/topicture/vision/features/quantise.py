@@ -114,7 +114,7 @@ def fit_codebook(
     n_restarts : int
         Runs from different starts; the one with the smallest distortion is kept.
     max_points : int, optional
-        Descriptors used, drawn without replacement if there are more; 100 a word unless told.
+        Descriptors used, drawn without replacement if there are more; 100 per word unless told.
     seed : int
         Fixes the draw and the starts. The result does not depend on the number of threads.
 

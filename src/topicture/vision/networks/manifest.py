@@ -35,7 +35,7 @@ class Manifest:
     name : str
         For caches and messages; the manifest's file name by default.
     mean, std : three floats
-        The input is (x - mean) / std for x in 0 .. 255, one value a channel, red first.
+        The input is (x - mean) / std for x in 0 .. 255, one value per channel, red first.
     layout : "NCHW" or "NHWC"
         Axes of the input and of the four-dimensional maps.
     input : str
