@@ -2,6 +2,7 @@
 
 import errno
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -9,7 +10,7 @@ import time
 import pytest
 
 from topicture.atomic import exchange
-from topicture.atomic.exchange import replace_unchanged
+from topicture.atomic.exchange import remove_exchanged, replace_unchanged
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two files in one step")
 OLD, OURS, THEIRS, LATEST = b"old", b"ours", b"theirs", b"theirs, and later"
@@ -172,5 +173,63 @@ def test_an_interrupted_exchange_gives_the_old_file_back(path, monkeypatch):
     monkeypatch.setattr(exchange, "sync_folder", interrupt)
     with pytest.raises(KeyboardInterrupt):
         replace_unchanged(path, OLD, OURS)
+    assert path.read_bytes() == OLD
+    only(path)
+
+
+# Another program puts its file there in the last moment, and ours is killed before the exchange, or right after.
+KILLED = """
+import os, sys
+from pathlib import Path
+from topicture.atomic import exchange
+path, when, theirs = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+real = exchange.rename_specially
+def killed(*arguments):
+    if theirs:
+        new = path.with_name("their.tmp")
+        new.write_text(theirs)
+        os.replace(new, path)
+    if when == "after":
+        real(*arguments)
+    os.kill(os.getpid(), 9)
+exchange.rename_specially = killed
+exchange.replace_unchanged(path, b"old", b"ours")
+"""
+
+
+@linux
+@pytest.mark.parametrize(
+    ("when", "theirs", "stands"),
+    [
+        ("before", "", OLD),
+        ("after", "", OURS),
+        ("before", "theirs", THEIRS),
+        ("after", "theirs", THEIRS),
+    ],
+)
+def test_what_a_killed_exchange_took_out_is_put_back(path, when, theirs, stands):
+    subprocess.run([sys.executable, "-c", KILLED, str(path), when, theirs], timeout=60)
+    assert len(list(path.parent.iterdir())) == 2
+    remove_exchanged(path.parent)
+    assert path.read_bytes() == stands
+    only(path)
+
+
+@linux
+def test_what_was_written_anew_after_a_killed_exchange_stands(path):
+    subprocess.run([sys.executable, "-c", KILLED, str(path), "after", "theirs"], timeout=60)
+    put(path, LATEST)
+    remove_exchanged(path.parent)
+    assert path.read_bytes() == LATEST
+    only(path)
+
+
+def test_half_of_a_temporary_file_is_removed(path, monkeypatch):
+    written = []
+    monkeypatch.setattr(exchange, "_write", lambda temporary, *rest: written.append(temporary.name) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        replace_unchanged(path, OLD, OURS)
+    (path.parent / written[0]).write_bytes(OURS[:2])
+    remove_exchanged(path.parent)
     assert path.read_bytes() == OLD
     only(path)

@@ -5,9 +5,13 @@ file is exchanged with the old one, which Linux does in one step: what was repla
 what the new content was made from, it goes back to its place, and the caller starts again from it. A program that had
 opened the old file, and writes into it where it lies now, is waited for. Other systems, and file systems that can't
 exchange, get the check right before the rename.
+
+Whoever is killed in between leaves what came out under a temporary name, which tells what it was to be. If it is
+neither that nor ours, another program wrote it, and `remove_exchanged` puts it back.
 """
 
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -29,8 +33,8 @@ __all__ = ["holds", "remove_exchanged", "replace_unchanged"]
 
 REST_SECONDS = 1.0  # how long a program that has the old file open for writing is waited for
 _PAUSE = 0.005
-_NAME_BYTES = 8
-_TEMPORARY = re.compile(r"\.topicture\.[0-9a-f]{16}\.tmp")
+# What it is for: digests of the target's name, of the content expected there, and of ours. Older versions told nothing.
+_TEMPORARY = re.compile(r"\.topicture\.[0-9a-f]{16}(?:\.([0-9a-f]{16})-([0-9a-f]{16})-([0-9a-f]{16}))?\.tmp")
 _CHANGED = (errno.EEXIST, errno.ENOENT)
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
@@ -42,7 +46,8 @@ def replace_unchanged(path: Path, expected: bytes | None, content: bytes) -> boo
     that is no regular file, is never replaced. Raises OSError.
     """
     path = path.absolute()
-    temporary = path.with_name(f".topicture.{secrets.token_hex(_NAME_BYTES)}.tmp")
+    purpose = "-".join(map(_digest, (os.fsencode(path.name), expected or b"", content)))
+    temporary = path.with_name(f".topicture.{secrets.token_hex(8)}.{purpose}.tmp")
     try:
         _write(temporary, content, None if expected is None else stat.S_IMODE(os.lstat(path).st_mode))
         if expected is None:
@@ -148,8 +153,34 @@ def _write(path: Path, content: bytes, mode: int | None) -> None:
 
 
 def remove_exchanged(folder: Path) -> None:
-    """Remove what killed exchanges left in a folder; only for whoever alone may exchange files there."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                os.unlink(entry.path)
+    """Clear away what killed exchanges left in a folder; only for whoever alone may exchange files there.
+
+    A file that another program had put there in the last moment goes back to its place.
+    """
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            match = _TEMPORARY.fullmatch(name)
+            left = folder / name
+            if match and stat.S_ISREG(os.lstat(left).st_mode):
+                if match[1]:
+                    _put_back(left, *match.groups())
+                left.unlink(missing_ok=True)
+
+
+def _put_back(left: Path, name: str, expected: str, ours: str) -> None:
+    """Exchange once more where ours took the place of something that was not expected.
+
+    Only while ours is still there: else what is left may be a part of ours, or somebody has written anew since.
+    """
+    if _digest(left.read_bytes()) in (expected, ours):
+        return
+    for target in left.parent.iterdir():
+        if _digest(os.fsencode(target.name)) == name and stat.S_ISREG(os.lstat(target).st_mode):
+            content = target.read_bytes()
+            if _digest(content) == ours:
+                _give_back(left, target, content)
+                sync_folder(left.parent)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
