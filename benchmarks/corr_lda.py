@@ -254,7 +254,7 @@ def _log_density(r: np.ndarray, expected: Expected) -> np.ndarray:
 
 
 def _bound(alpha, gamma, phi, weighted_lam, lam, G, agreement, n) -> float:
-    """Summed ELBO of a block of images, MODELS.md 3.3."""
+    """Summed ELBO of a block of images, docs/models.md 3.3."""
     e = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
     theta = gammaln(gamma).sum() - gammaln(gamma.sum(axis=1)).sum() - ((gamma - alpha) * e).sum()
     theta -= len(gamma) * (gammaln(alpha).sum() - gammaln(alpha.sum()))

@@ -91,7 +91,7 @@ class AnnotatorClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any) -> float:
         """Share of images with the right class; for a table of labels the mean of R/M.
 
-        R of an image's M true labels are among the M most probable words (MODELS.md, section 6).
+        R of an image's M true labels are among the M most probable words (docs/models.md, section 6).
         """
         if not hasattr(self, "single_label_") or self.single_label_:
             return super().score(X, y)

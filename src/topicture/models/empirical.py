@@ -1,4 +1,4 @@
-r"""Empirical baseline: word frequencies of the tagged images, the same for every image (MODELS.md 3.8).
+r"""Empirical baseline: word frequencies of the tagged images, the same for every image (docs/models.md 3.8).
 
 p(w) = sum over tagged images of W_w, normalised; uniform if no image is tagged.
 """

@@ -1,4 +1,4 @@
-r"""Soft inference: words of an image from the tagged images nearest to it in a latent space (MODELS.md 3.13).
+r"""Soft inference: words of an image from the tagged images nearest to it in a latent space (docs/models.md 3.13).
 
 P(w) proportional to sum over the Z nearest of [cos_j]_+ w_j; where no neighbour has a positive cosine and a word, P is
 the empirical distribution. A cosine with a vector of length 0 is 0. Neighbours are ranked by cosine rounded to 12

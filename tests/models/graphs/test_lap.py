@@ -61,7 +61,7 @@ def test_simplex_step_is_stationary(seed, K, log_a, log_c):
 
 
 def test_simplex_step_equals_newton_with_an_exact_omega(rng):
-    """Its slow twin: Newton's iteration on nu alone (MODELS.md 3.11)."""
+    """Its slow twin: Newton's iteration on nu alone (docs/models.md 3.11)."""
     c, a = 3 * rng.normal(size=(40, 5)), 10 ** rng.uniform(-3, 3, 40)
     nu = c.max(axis=1) - 1 - a
     for _ in range(200):

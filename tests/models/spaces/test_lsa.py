@@ -29,7 +29,7 @@ def with_captions(corpus, captions):
 
 
 def walk(ranking, captions, n_words):
-    """MODELS.md 3.13, LSA1, word by word."""
+    """docs/models.md 3.13, LSA1, word by word."""
     corpus_count = captions.sum(axis=0)
     taken = []
     for image in ranking:

@@ -1,8 +1,8 @@
 """The experiment of Liu and Tang 2005: maximum normalised score against the number of latent components (Table 1).
 
 Each part is learned from its tagged images and measured on its hidden ones, with the threshold that gives the largest
-score (MODELS.md, section 6). LSA by propagation has a ranked list without probabilities: at each threshold it is cut
-to the mean number of words, over all parts, that LSA by soft inference predicts there. The table holds means and
+score (docs/models.md, section 6). LSA by propagation has a ranked list without probabilities: at each threshold it is
+cut to the mean number of words, over all parts, that LSA by soft inference predicts there. The table holds means and
 standard errors over the parts.
 """
 

@@ -1,8 +1,8 @@
 """The experiments of Yang et al. 2010: curves of their Figures 2 and 3, and the choice of nu1 and nu2.
 
 Every fold of the corpus is hidden once; annotators learn from the other folds and annotate it. "Top-k accuracy" is the
-micro-averaged F1 of the k best words (MODELS.md section 6). Curves hold the value of every fold, so that their spread
-is part of the result.
+micro-averaged F1 of the k best words (docs/models.md section 6). Curves hold the value of every fold, so that their
+spread is part of the result.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-r"""What DBA and EMM [yang2010] share: topics that ARE the classes. Section numbers are those of MODELS.md (3.16, 3.17).
+r"""What DBA and EMM [yang2010] share: topics that ARE the classes. Sections: docs/models.md (3.16, 3.17).
 
 theta ~ a prior over proportions of classes (dba.py: Dirichlet, emm.py: exponential); for every region m of the image
 z_m ~ Cat(theta / sum theta), visual words of x_m ~ Cat(beta[z_m]), beta_c ~ Dir(eta);

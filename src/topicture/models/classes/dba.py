@@ -1,4 +1,4 @@
-r"""Dirichlet-Bernoulli Alignment, DBA. Section numbers are those of MODELS.md (3.16).
+r"""Dirichlet-Bernoulli Alignment, DBA. Sections: docs/models.md (3.16).
 
 theta ~ Dir(alpha); regions and labels as in class_topics.py.
 

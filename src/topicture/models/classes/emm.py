@@ -1,4 +1,4 @@
-r"""Exponential-Multinomial Mixture [yang2010] by maximum likelihood, EMM_m. Section numbers are MODELS.md's (3.17).
+r"""Exponential-Multinomial Mixture [yang2010] by maximum likelihood, EMM_m. Sections: docs/models.md (3.17).
 
 theta_c ~ Exp(rate lam_c), lam_c ~ Gamma(chi1, rate chi2); regions and labels as in class_topics.py.
 

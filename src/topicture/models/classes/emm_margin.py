@@ -1,4 +1,4 @@
-r"""Exponential-Multinomial Mixture [yang2010] by max-margin learning, EMM_d. Section numbers are MODELS.md's (4).
+r"""Exponential-Multinomial Mixture [yang2010] by max-margin learning, EMM_d. Sections: docs/models.md (4).
 
 The model of emm.py with norm "jensen", trained to minimise
 

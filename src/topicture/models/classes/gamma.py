@@ -1,4 +1,4 @@
-r"""Gamma posteriors of EMM's proportions, and the labels of DBA and EMM. Section numbers are those of MODELS.md.
+r"""Gamma posteriors of EMM's proportions, and the labels of DBA and EMM. Sections: docs/models.md.
 
 Letter -> meaning, shape:  g, r -> shape and scale of q(theta_c) C | lam -> rates of the prior C | M -> regions
 Functions are pure and keep the dtype, as those of em/expfam.py.

@@ -1,4 +1,4 @@
-r"""The max-margin part of EMM [yang2010]: separation oracle, cutting planes, master problem (MODELS.md, 4).
+r"""The max-margin part of EMM [yang2010]: separation oracle, cutting planes, master problem (docs/models.md, 4).
 
 For fixed mean responsibilities zb_n of the labelled images, with relevant classes Y_n and all others irrelevant,
 

@@ -1,4 +1,4 @@
-r"""Pairs of a relevant and an irrelevant class that violate the margin: the oracle of margin.py (MODELS.md, 4).
+r"""Pairs of a relevant and an irrelevant class that violate the margin: the oracle of margin.py (docs/models.md, 4).
 
 A pair (i in Y_n, j not in Y_n) is violated at w if s_j > s_i - 1, strictly, with s_c = w_c zb_nc. `violated_pairs` says
 how often each class of each image stands in such a pair. `Oracle` answers the same question at many w of one problem

@@ -1,4 +1,4 @@
-"""The line search that keeps the loss of max-margin training from rising (MODELS.md, 4); see class_topics.py."""
+"""The line search that keeps the loss of max-margin training from rising (docs/models.md, 4); see class_topics.py."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-r"""Mixture of unigrams with two vocabularies [shao2010]. Section and equation numbers are those of MODELS.md (3.6).
+r"""Mixture of unigrams with two vocabularies [shao2010]. Numbers of sections and equations: docs/models.md (3.6).
 
 Z ~ Cat(a); every visual word f ~ Cat(B[Z]); every caption word w ~ Cat(Phi[Z]). One Z an image.
 

@@ -1,4 +1,4 @@
-r"""pLSA on visual words and caption words together [hofmann2001, monay2004]. Equations: MODELS.md 3.4.
+r"""pLSA on visual words and caption words together [hofmann2001, monay2004]. Equations: docs/models.md 3.4.
 
 Each of the n_dx occurrences of term x in image d: z ~ Cat(theta[d]); x ~ Cat(phi[z]). theta[d] is a parameter of the
 image, not a random variable, so a new image must be folded in: EM on its theta alone.

@@ -1,4 +1,4 @@
-r"""pLSA-Words [monay2004]: topics of the captions first, then their visual words (MODELS.md 3.5).
+r"""pLSA-Words [monay2004]: topics of the captions first, then their visual words (docs/models.md 3.5).
 
 Stage 1: pLSA on the captions of the tagged images -> theta, phiW. Stage 2: theta stays, EM for phiF on the visual words
 of the same images (concave). Stage 3: an image to annotate is folded in on its visual words with phiF.

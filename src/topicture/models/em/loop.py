@@ -2,7 +2,7 @@
 
 A model is written for ONE image: `e_step` improves that image's posterior q and returns its expected statistics,
 `elbo` is its share of the bound. Both read `tables`, the expectations that inference needs (such as E[log beta],
-MODELS.md 2.10), which `expected` computes once a pass. This module maps those functions over blocks of images,
+docs/models.md 2.10), which `expected` computes once a pass. This module maps those functions over blocks of images,
 sums, runs the M-step, and checks at every iteration that the objective (bound plus log-prior) did not fall.
 
     repeat:  tables = expected(params)

@@ -19,7 +19,7 @@ __all__ = ["nearest", "shared_terms", "squared_distances"]
 # Entries of one block of a sparse product: 12 bytes each, so about 50 MB.
 _BLOCK_ENTRIES = 4_000_000
 _THREADS = 2
-# Neighbours whose cosines agree to so many decimals are tied, and the lower index wins (MODELS.md 2.7).
+# Neighbours whose cosines agree to so many decimals are tied, and the lower index wins (docs/models.md 2.7).
 _DECIMALS = 12
 
 

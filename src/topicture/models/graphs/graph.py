@@ -1,4 +1,4 @@
-r"""Similarity graphs of images, their Laplacian and smoothing [shao2009, shao2010]. Section numbers: MODELS.md 3.9.
+r"""Similarity graphs of images, their Laplacian and smoothing [shao2009, shao2010]. Sections: docs/models.md 3.9.
 
 Symbol -> code, shape:  S -> Graph.S D D sparse, symmetric, non-negative, zero diagonal | deg -> degree D
   L = diag(deg) - S -> laplacian | R -> roughness | p -> p D K, a distribution an image

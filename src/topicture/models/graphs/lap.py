@@ -1,4 +1,4 @@
-r"""Graph regularisation of any model with one discrete variable an image [shao2009, shao2010]. MODELS.md 3.10-3.12.
+r"""Graph regularisation of models with one discrete variable per image [shao2009, shao2010]. docs/models.md 3.10-3.12.
 
 Q(Theta, p) = F(Theta, p) - lam R(p): F the model's bound, R the roughness of the posteriors p_i = q(Z_i) on a graph.
 Given A (D, K), the model's log joint of every image and value of Z, F = sum_ik p_ik (A_ik - ln p_ik) + prior terms.

@@ -1,4 +1,4 @@
-r"""LapEM [shao2009]: EM of the mixture of unigrams with smoothed posteriors (MODELS.md 3.10). See lap_mix_unigram.py.
+r"""LapEM [shao2009]: EM of a mixture of unigrams, posteriors smoothed (docs/models.md 3.10). See lap_mix_unigram.py.
 
 Repeat: p = softmax(A); smooth p over the graph; M-step. Q = F - lam R may fall, so the step with the largest Q is kept.
 Differs from the paper: smoothing stops before it forgets the data (in cross-validation within the tagged images of

@@ -1,8 +1,8 @@
 r"""Mixture of unigrams regularised by a similarity graph: LapVar1, LapVar2 [shao2010] and LapEM [shao2009].
 
 The base model is that of mix_unigram.py, the graph term that of lap.py: Q = F - lam R. Tagged and untagged images are
-nodes of one graph; the words of an untagged image come from its smoothed posterior p_i (MODELS.md 3.10-3.12). A new
-image is joined to the graph by edges to the training images and gets its own posterior; nothing else moves.
+nodes of one graph; the words of an untagged image come from its smoothed posterior p_i (docs/models.md 3.10-3.12). A
+new image is joined to the graph by edges to the training images and gets its own posterior; nothing else moves.
 
 Differs from the papers: against poor local optima there are restarts, continuation in lam, and deterministic annealing,
 which may end at a temperature above 1. The defaults come from cross-validation within the tagged images of the seven

@@ -1,4 +1,4 @@
-r"""The exact update of one image given its neighbours, for many images at once (MODELS.md 3.11)."""
+r"""The exact update of one image given its neighbours, for many images at once (docs/models.md 3.11)."""
 
 import numpy as np
 from scipy.special import softmax

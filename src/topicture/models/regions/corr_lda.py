@@ -1,4 +1,4 @@
-r"""Corr-LDA [blei2003annotated]. Section and equation numbers are those of MODELS.md (3.3).
+r"""Corr-LDA [blei2003annotated]. Numbers of sections and equations: docs/models.md (3.3).
 
 theta ~ Dir(alpha); z_n ~ Cat(theta); r_n ~ N(mu[z_n], s2[z_n]), diagonal; for every caption word a region
 y_m ~ Unif(1..N) and w_m ~ Cat(beta[z[y_m]]).

@@ -1,4 +1,4 @@
-r"""What GM-LDA and Corr-LDA share [blei2003annotated]; section numbers are those of MODELS.md (3.2, 3.3).
+r"""What GM-LDA and Corr-LDA share [blei2003annotated]; sections: docs/models.md (3.2, 3.3).
 
 theta ~ Dir(alpha); z_n ~ Cat(theta); r_n ~ N(mu[z_n], s2[z_n]): the same story of the regions, the same parameters,
 M-step and start. The models differ in how words come from topics, which their files say in a `Story`: posterior,

@@ -1,4 +1,4 @@
-r"""GM-LDA [blei2003annotated]. Section and equation numbers are those of MODELS.md (3.2).
+r"""GM-LDA [blei2003annotated]. Numbers of sections and equations: docs/models.md (3.2).
 
 theta ~ Dir(alpha); regions z_n ~ Cat(theta), r_n ~ N(mu[z_n], s2[z_n]), diagonal; words v_m ~ Cat(theta),
 w_m ~ Cat(beta[v_m]). Regions and words share theta and nothing else.

@@ -1,4 +1,4 @@
-r"""GM-Mixture [blei2003annotated]. Section and equation numbers are those of MODELS.md (3.1).
+r"""GM-Mixture [blei2003annotated]. Numbers of sections and equations: docs/models.md (3.1).
 
 z ~ Cat(pi); every region r_n ~ N(mu[z], s2[z]), diagonal; every caption word w ~ Cat(beta[z]). One z an image.
 
@@ -250,7 +250,7 @@ class GMMixture(GaussianTopics):
 
     @classmethod
     def independent(cls, smoothing: str = "ml", **settings: Any) -> Self:
-        """The reference of 004_'s Figure 4: one Gaussian and one multinomial for the whole collection."""
+        """The reference of blei2003's Figure 4: one Gaussian and one multinomial for the whole collection."""
         return cls(1, **{"smoothing": smoothing, "n_init": 1, **settings})
 
     def transform(self, corpus: Corpus) -> np.ndarray:

@@ -1,4 +1,4 @@
-r"""The energy of the Image-Word Embedding and its minimisation (MODELS.md 3.15); symbols as in iwe.py.
+r"""The energy of the Image-Word Embedding and its minimisation (docs/models.md 3.15); symbols as in iwe.py.
 
 E is separable over images given the words' places phi: each r_n has a convex problem of its own, solved exactly for all
 images of a block at once. So E is minimised over phi alone, with r solved for.

@@ -1,6 +1,6 @@
 r"""Image-Word Embedding, IWE [liu2005nlsa]: images and words as points of one plane; nearness is probability.
 
-Section numbers are those of MODELS.md (3.15). Image n is at r_n, word i at phi_i, both in d dimensions (2: a map).
+Sections: docs/models.md (3.15). Image n is at r_n, word i at phi_i, both in d dimensions (2: a map).
 
     Q_ni = softmax_i( ln q_i - |r_n - phi_i|^2 / 2 ),   q = word frequencies of the tagged images
     E = - sum_ni P_ni ln Q_ni + xi_r/2 sum |r_n|^2 + xi_w/2 sum |phi_i|^2,   P_n = caption of image n, normalised

@@ -1,4 +1,4 @@
-r"""Kernels between images as vectors x = (words; visual part), for kernel PCA (MODELS.md 3.14).
+r"""Kernels between images as vectors x = (words; visual part), for kernel PCA (docs/models.md 3.14).
 
 gaussian      exp(-|x - y|^2 / (2 sigma^2)), sigma = bandwidth
 chi-square    exp(-sum (x_i - y_i)^2 / (x_i + y_i) / bandwidth), for vectors without negative values

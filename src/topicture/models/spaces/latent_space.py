@@ -1,4 +1,4 @@
-r"""What LSA and NLSA share: tagged images as joint vectors, a latent space, soft inference in it (MODELS.md 3.13).
+r"""What LSA and NLSA share: tagged images as joint vectors, a latent space, soft inference in it (docs/models.md 3.13).
 
 x_n = (word_weight * w_n ; v_n) for a tagged image n, x_q = (0 ; v_q) for an image to annotate. A model learns a map of
 such vectors to K coordinates; words come from the Z tagged images with the nearest coordinates (neighbours.py).

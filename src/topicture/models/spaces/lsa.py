@@ -1,6 +1,6 @@
 r"""Latent semantic analysis of words and pictures together, LSA1 and LSA2 [liu2005nlsa, monay2003latent].
 
-Section numbers are those of MODELS.md (3.13). Tagged images are vectors x_n = (w_n ; v_n), rows of X here. The latent
+Sections: docs/models.md (3.13). Tagged images are vectors x_n = (w_n ; v_n), rows of X here. The latent
 space is spanned by the K leading right singular vectors of X, not centred; an image to annotate is (0 ; v_q).
 
 LSA1, "propagation": walk all tagged images by decreasing cosine in the latent space and take their words.

@@ -1,6 +1,6 @@
 r"""Nonlinear latent space, NLSA [liu2005nlsa]: kernel PCA of words and pictures together.
 
-Section numbers are those of MODELS.md (3.14). Tagged images are vectors x_n = (w_n ; v_n), n = 1..N; an image to
+Sections: docs/models.md (3.14). Tagged images are vectors x_n = (w_n ; v_n), n = 1..N; an image to
 annotate is (0 ; v_q). K is the kernel matrix of the tagged images, H = I - 11'/N, Y = H / sqrt(N).
 
     Y'KY = V Lambda V',   Dm = Y V_K Lambda_K^(-1/2),   F(x) = Dm' k(x)   or, centred,   F(x) = Dm' (k(x) - K1/N)
