@@ -45,8 +45,8 @@ def likelihood(space, x, y, chosen, among, p_w):
 @pytest.mark.parametrize("log_sharpness", [0.7, 9.0])
 def test_the_loss_is_the_likelihood_under_the_other_images(form, log_sharpness):
     rng = np.random.default_rng(0)
-    x = rng.poisson(1.0, (9, 64)) * (np.arange(64) % 32 == rng.integers(0, 32, (9, 1)))
-    y = np.column_stack([np.ones(9), rng.random((9, 3)) < 0.4])
+    x = rng.poisson(1.0, (17, 64)) * (np.arange(64) % 32 == rng.integers(0, 32, (17, 1)))
+    y = np.column_stack([np.ones(17), rng.random((17, 3)) < 0.4])
     scalars = (np.array([v], np.float32) for v in (log_sharpness, 0.4, -1.0))
     space = Space(
         rng.normal(size=(64, 3)).astype(np.float32), rng.normal(size=3).astype(np.float32), *scalars
@@ -54,7 +54,7 @@ def test_the_loss_is_the_likelihood_under_the_other_images(form, log_sharpness):
     p_w = np.full(4, 0.25)
     lessons = lessons_of(remembered(form(x), sparse.csr_array(y)), p_w, (0.0, 0.0))
     chosen = np.array([0, 3, 7, 0])
-    among = np.array([1, 2, 3, 5, 7, 8, 9])  # the tenth image is there to fill up
+    among = np.array([1, 2, 3, 5, 7, 8, 17])  # the 18th image is there to fill up
     width_ = width(lessons.rows)
     draw = Draw(
         chosen, np.arange(4) < 3, among, np.ones((4, width_), bool), np.ones((len(among), width_), bool)

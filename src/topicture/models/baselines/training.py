@@ -121,7 +121,7 @@ def product(rows: Any, matrix: Any) -> Any:
 
     def add(total, slot):
         columns, values = slot
-        return total + values[:, None] * matrix.at[columns].get(mode="clip"), None
+        return total + values[:, None] * jnp.take(matrix, columns, axis=0, mode="clip"), None
 
     none = jnp.zeros((len(rows.values), matrix.shape[1]), matrix.dtype)
     return jax.lax.scan(add, none, (rows.columns.T, rows.values.T), unroll=_UNROLL)[0]
