@@ -131,7 +131,7 @@ def test_the_command_refuses_and_says_how(stripped, root, topicture):
     assert "'topicture scan --yes'" in error
     code, out, _ = topicture("scan", "--yes")
     assert code == 0
-    assert f"{FEW_WITHDRAWN + 1} tags went with keywords that other programs removed" in out
+    assert f"{FEW_WITHDRAWN + 1} tags whose keywords other programs had removed" in out
 
 
 @pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 1)])

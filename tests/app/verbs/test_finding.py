@@ -116,7 +116,7 @@ def test_a_collection_that_moved_as_a_whole_says_so_once(root, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path / "moved")
     code, _, err = topicture("scan")
     assert code == 0
-    assert f"The collection has moved here from {root}." in err
+    assert f"The collection was moved here from {root}." in err
     assert "moved here" not in topicture("scan")[2]
 
 
