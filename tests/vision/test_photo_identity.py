@@ -113,6 +113,7 @@ OTHERS = {
     "EXIF as a long number": jpeg(exif(8, kind=4)),
     "two EXIF": jpeg(exif(5), exif(7)),
     "two XMP": jpeg(xmp(turned(6)), xmp(turned(8))),
+    "two XMP, the last without it": jpeg(xmp(turned(6)), xmp(subject("tiger"))),
     "two XMP, the last upright": jpeg(xmp(turned(6)), xmp(turned(1))),
     "profile": jpeg(icc(0)),
     "another profile": jpeg(icc(1)),
@@ -234,7 +235,11 @@ def test_keywords_of_exiftool_measure_nothing_again_and_a_turn_does(suffix, tmp_
     assert picture_id(path) == known
 
 
-@pytest.mark.parametrize(("change", "before"), [(exif(6), exif(1)), (xmp(turned(6)), b""), (icc(0), b"")])
+@pytest.mark.parametrize(
+    ("change", "before"),
+    [(exif(6), exif(1)), (xmp(turned(6)), b""), (icc(0), b"")],
+    ids=["EXIF", "XMP", "profile"],
+)
 def test_a_turn_or_another_profile_measures_again(change, before, tmp_path, look, measured):
     path = tmp_path / "a.jpg"
     path.write_bytes(jpeg(before))

@@ -106,8 +106,10 @@ def _orientation(exif: list[bytes], xmp: list[bytes]) -> bytes:
     """The digit that says which way is up, in EXIF or else in XMP; where they are not plain, all that might say it."""
     if exif and (said := _exif_orientation(exif)) is not None:
         return said
-    digits = [digit for packet in xmp for digit in _XMP_ORIENTATION.findall(packet)]
-    return _UPRIGHT if set(digits) <= {_UPRIGHT} else b",".join(digits)
+    digits = [
+        b",".join(_XMP_ORIENTATION.findall(packet)) for packet in xmp
+    ]  # of several packets the last counts
+    return _UPRIGHT if set(digits) <= {b"", _UPRIGHT} else b";".join(digits)
 
 
 def _exif_orientation(blocks: list[bytes]) -> bytes | None:

@@ -52,7 +52,7 @@ MAX_BYTES = 1 << 30
 READ_VERSION = 1  # raise it whenever the same file would give other pixels
 
 # What a file that is no photo most often is; only to say so in the reason.
-_FOREIGN = {
+_FOREIGN: dict[str, bytes | tuple[bytes, ...]] = {
     "PDF": b"%pdf",
     "PostScript": b"%!ps",
     "EPS": b"\xc5\xd0\xd3\xc6",
