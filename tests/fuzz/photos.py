@@ -8,7 +8,7 @@ from lxml import etree
 
 from fuzz.harness import Target
 from fuzz.mutate import mutate_bytes, mutate_xml, tokens
-from topicture.collection.identity import picture_id
+from topicture.collection.identity import picture_id, seen_id
 from topicture.collection.metadata.iptc import iptc_keywords
 from topicture.collection.metadata.keywords import photo_keywords
 from topicture.collection.metadata.xmp import BadXmp, parse_xmp
@@ -49,6 +49,7 @@ def targets(corpus: Path, scratch: Path) -> dict[str, Target]:
         photo.write_bytes(content)
         check_words(photo_keywords(photo))
         assert len(picture_id(photo)) == 32
+        assert seen_id(photo) == seen_id(content)
 
     def sidecar(content: bytes) -> None:
         photo.write_bytes(b"")

@@ -112,7 +112,13 @@ OTHERS = {
     "XMP turned by half": jpeg(xmp(turned(3))),
     "EXIF as a long number": jpeg(exif(8, kind=4)),
     "two EXIF": jpeg(exif(5), exif(7)),
+    "EXIF cut short, XMP": jpeg(segment(0xE1, b"Exif\0\0" + tiff(6)[:12]), xmp(turned(8))),
+    "EXIF cut short": jpeg(segment(0xE1, b"Exif\0\0" + tiff(6)[:12])),
+    "EXIF with an entry beyond its end": jpeg(
+        segment(0xE1, b"Exif\0\0" + tiff(6, others=[(0x0103, 1)]).replace(b"\3\1\3\0\1", b"\3\1\3\0\xff"))
+    ),
     "two XMP": jpeg(xmp(turned(6)), xmp(turned(8))),
+    "two XMP, the last without it": jpeg(xmp(turned(6)), xmp(subject("tiger"))),
     "two XMP, the last upright": jpeg(xmp(turned(6)), xmp(turned(1))),
     "profile": jpeg(icc(0)),
     "another profile": jpeg(icc(1)),
@@ -234,7 +240,11 @@ def test_keywords_of_exiftool_measure_nothing_again_and_a_turn_does(suffix, tmp_
     assert picture_id(path) == known
 
 
-@pytest.mark.parametrize(("change", "before"), [(exif(6), exif(1)), (xmp(turned(6)), b""), (icc(0), b"")])
+@pytest.mark.parametrize(
+    ("change", "before"),
+    [(exif(6), exif(1)), (xmp(turned(6)), b""), (icc(0), b"")],
+    ids=["EXIF", "XMP", "profile"],
+)
 def test_a_turn_or_another_profile_measures_again(change, before, tmp_path, look, measured):
     path = tmp_path / "a.jpg"
     path.write_bytes(jpeg(before))

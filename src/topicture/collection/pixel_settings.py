@@ -27,6 +27,8 @@ _PNG_OLD_EXIF = b"Raw profile type exif"
 _ORIENTATION_TAG, _SHORT = 0x0112, 3
 _XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([0-9])')
 _UPRIGHT = b"1"
+# Bytes of a value, by its type.
+_TIFF_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
 
 @dataclass
@@ -104,28 +106,38 @@ def _png_settings(file: BinaryIO, size: int) -> _Settings:
 
 def _orientation(exif: list[bytes], xmp: list[bytes]) -> bytes:
     """The digit that says which way is up, in EXIF or else in XMP; where they are not plain, all that might say it."""
-    if exif and (said := _exif_orientation(exif)) is not None:
-        return said
-    digits = [digit for packet in xmp for digit in _XMP_ORIENTATION.findall(packet)]
-    return _UPRIGHT if set(digits) <= {_UPRIGHT} else b",".join(digits)
+    digits = [
+        b",".join(_XMP_ORIENTATION.findall(packet)) for packet in xmp
+    ]  # of several packets the last counts
+    of_xmp = _UPRIGHT if set(digits) <= {b"", _UPRIGHT} else b";".join(digits)
+    try:
+        return (_exif_orientation(exif) if exif else None) or of_xmp
+    except (struct.error, ValueError):
+        return b"".join(exif) + of_xmp
 
 
 def _exif_orientation(blocks: list[bytes]) -> bytes | None:
-    """None where the first directory has no orientation."""
+    """None where the first directory has no orientation; raises ValueError or struct.error where it is not plain.
+
+    A decoder gives up at the first entry that points beyond the block, so one such entry makes all of them doubtful.
+    """
     block = blocks[0]
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(block[:4])
     if len(blocks) > 1 or order is None:
-        return b"".join(blocks)
-    try:
-        (start,) = struct.unpack_from(order + "I", block, 4)
-        (count,) = struct.unpack_from(order + "H", block, start)
-        entries = [struct.unpack_from(order + "HHIH", block, start + 2 + 12 * n) for n in range(count)]
-    except struct.error:
-        return block
-    found = [(kind, number, value) for tag, kind, number, value in entries if tag == _ORIENTATION_TAG]
+        raise ValueError("not one block of the usual kind")
+    (start,) = struct.unpack_from(order + "I", block, 4)
+    (count,) = struct.unpack_from(order + "H", block, start)
+    found = []
+    for n in range(count):
+        tag, kind, number, place = struct.unpack_from(order + "HHII", block, start + 2 + 12 * n)
+        size = number * _TIFF_SIZES.get(kind, len(block) + 1)
+        if size > 4 and place + size > len(block):
+            raise ValueError("an entry of an unknown kind, or beyond the block")
+        if tag == _ORIENTATION_TAG:
+            found.append((kind, number, *struct.unpack_from(order + "H", block, start + 10 + 12 * n)))
     if not found:
         return None
     kind, number, value = found[0]
     if len(found) > 1 or (kind, number) != (_SHORT, 1):
-        return block
+        raise ValueError("not one short number")
     return str(value).encode() if 2 <= value <= 8 else _UPRIGHT
