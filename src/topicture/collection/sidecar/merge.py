@@ -136,7 +136,8 @@ class _Record:
         if not self._of[word]:
             del self._of[word]
         for name in LISTS:
-            if value := struct_field(item, own_field(name)):
+            value = struct_field(item, own_field(name))
+            if value == word or value.endswith((f"|{word}", f"/{word}")):  # else it claims another word's value
                 self._lists.remove(name, value)
         self._lists.drop_item(WRITTEN, item)
 
