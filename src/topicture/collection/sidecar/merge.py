@@ -137,7 +137,8 @@ class _Record:
             del self._of[word]
         for name in LISTS:
             value = struct_field(item, own_field(name))
-            if value == word or value.endswith((f"|{word}", f"/{word}")):  # else it claims another word's value
+            # Else it claims another word's value.
+            if value == word or value.endswith((f"|{word}", f"/{word}")):
                 self._lists.remove(name, value)
         self._lists.drop_item(WRITTEN, item)
 
