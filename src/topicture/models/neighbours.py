@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from topicture.errors import ModelFileError
+
 __all__ = [
     "Neighbours",
     "blocks",
@@ -61,7 +63,10 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
     `search` is "exact", "faiss" (candidates in float32, their order in float64; queries with more equal cosines at the
     border than candidates can tell are searched exactly) or "auto" (faiss for large products). All give the same rows.
     """
-    queries, features = unit_rows(queries), unit_rows(features)
+    with np.errstate(over="ignore", invalid="ignore"):
+        queries, features = unit_rows(queries), unit_rows(features)
+    if not (np.isfinite(queries).all() and np.isfinite(features).all()):
+        raise ModelFileError("the model holds numbers too large to compare pictures by; learn again")
     n = min(n, len(features))
     if search == "auto":
         search = (

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
+from topicture.errors import ModelFileError
 
 __all__ = ["Inputs", "even_axes", "inputs_of"]
 
@@ -28,6 +29,8 @@ class Inputs(NamedTuple):
         """Inputs (D, n), sparse for counts."""
         if sparse.issparse(rows):
             return rows.sqrt() * self.scale  # presence says more than counts: the root damps repetition
+        if len(self.centre) != rows.shape[1]:
+            raise ModelFileError(f"the model holds no centre for {rows.shape[1]} columns; learn again")
         rows = rows - self.centre
         return (rows @ self.axes if self.axes.size else rows) * self.scale
 

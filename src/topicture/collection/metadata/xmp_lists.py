@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from lxml import etree
 
+from topicture.collection.metadata.tag_lists import LISTS
 from topicture.collection.metadata.xmp import (
     RDF,
     BadXmp,
@@ -20,6 +21,7 @@ from topicture.collection.metadata.xmp import (
     property_values,
     property_values_placed,
     rdf_root,
+    struct_field,
 )
 from topicture.collection.sidecar.xmp_edit import INSIDE, child, remove_element
 
@@ -96,7 +98,7 @@ class XmpLists:
         Where texts stand between elements, blanks would become a part of them: such a property stays on its lines.
         """
         for element in self._to_lay_out:
-            if element.getparent() is not None and not any(map(_is_mixed, element.iter(etree.Element))):
+            if element.getparent() is not None and not _holds_texts_in_pieces(element):
                 etree.indent(element, space=" ", level=sum(1 for _ in element.iterancestors()))
         self._to_lay_out.clear()
 
@@ -137,6 +139,14 @@ class XmpLists:
 def _is_empty(element: etree._Element) -> bool:
     nothing_inside = next(element.iterchildren(), None) is None  # `len` counts all of them
     return nothing_inside and not element.attrib and not _says(element.text)
+
+
+def _holds_texts_in_pieces(element: etree._Element) -> bool:
+    """Whether blanks between the elements of a property would change what it says."""
+    if any(map(_is_mixed, element.iter(etree.Element))):
+        return True
+    items = [item for container in element for item in container] if element.tag in LISTS else []
+    return any(len(item) and not struct_field(item, RDF + "value") for item in items)
 
 
 def _is_mixed(element: etree._Element) -> bool:

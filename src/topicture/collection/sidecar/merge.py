@@ -136,7 +136,9 @@ class _Record:
         if not self._of[word]:
             del self._of[word]
         for name in LISTS:
-            if value := struct_field(item, own_field(name)):
+            value = struct_field(item, own_field(name))
+            # Else it claims another word's value.
+            if value == word or value.endswith((f"|{word}", f"/{word}")):
                 self._lists.remove(name, value)
         self._lists.drop_item(WRITTEN, item)
 
