@@ -185,19 +185,24 @@ def test_a_folder_is_exchanged_in_one_step(tmp_path, monkeypatch):
         assert seen == []
 
 
+BETWEEN_TWO_RENAMES = """
+import os, sys
+from pathlib import Path
+from topicture.atomic import folders, new_folder
+folders._exchange = lambda a, b: False
+rename = os.rename
+os.rename = lambda a, b: os._exit(9) if a.name == "new" else rename(a, b)
+with new_folder(Path(sys.argv[1])):
+    pass
+"""
+
+
 @pytest.mark.parametrize("look", [finish_replacing, lambda folder: remove_leftovers(folder.parent)])
-def test_where_names_cannot_be_exchanged_a_crash_between_two_renames_is_mended(tmp_path, monkeypatch, look):
+def test_where_names_cannot_be_exchanged_a_crash_between_two_renames_is_mended(tmp_path, look):
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "old").touch()
-    monkeypatch.setattr(folders, "_exchange", lambda a, b: False)
-    rename = os.rename
-    if (child := os.fork()) == 0:
-        monkeypatch.setattr(os, "rename", lambda a, b: os._exit(9) if a.name == "new" else rename(a, b))
-        with new_folder(folder):
-            pass
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert subprocess.run([sys.executable, "-c", BETWEEN_TWO_RENAMES, folder]).returncode == 9
     assert not folder.exists()
     look(folder)
     assert os.listdir(folder) == ["old"]

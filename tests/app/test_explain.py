@@ -227,4 +227,4 @@ def test_no_photo_has_a_word_of_the_model(root, tmp_path, topicture, monkeypatch
     topicture("tag", "photo-000.jpg", "rose", "only-here")
     code, _, error = topicture("explain", model, "--workers", 0)
     assert (code, error.count("\n")) == (2, 1)
-    assert "1 photos carry a word of this model" in error
+    assert "only 1 photo with a word of this model" in error

@@ -109,7 +109,7 @@ def test_compiled_code_that_does_not_stop_is_ended(root, tmp_path):
     """A handler of Python's waits for the end of compiled code; here that is a lock that nobody opens."""
     code = (
         "import threading, signal, os, sys\n"
-        "from topicture.app import commands, cli\n"
+        "from topicture.app.cli import commands, main as cli\n"
         "def stuck():\n"
         "    try:\n"
         "        threading.Lock().acquire(); lock = threading.Lock(); lock.acquire()\n"
@@ -132,7 +132,7 @@ def test_where_interrupts_are_ignored_they_stay_ignored(root):
     """As for a job that a shell has started in the background."""
     code = (
         "import signal, os; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "from topicture.app import commands, cli\n"
+        "from topicture.app.cli import commands, main as cli\n"
         "commands.run = lambda: os.kill(os.getpid(), signal.SIGINT) or 0\n"
         "cli.main()"
     )
@@ -143,7 +143,7 @@ def test_where_interrupts_are_ignored_they_stay_ignored(root):
 def test_an_import_that_an_interrupt_breaks_is_told_as_an_interrupt():
     code = (
         "import signal, os; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from topicture.app import commands, cli\n"
+        "from topicture.app.cli import commands, main as cli\n"
         "def half():\n"
         "    try: os.kill(os.getpid(), signal.SIGINT); [0] * 1000\n"
         "    except BaseException: raise ImportError('half')\n"

@@ -5,7 +5,7 @@ import os
 import numpy as np
 from photo_folder import make_photos, put
 
-from topicture.atomic import files, folders, new_folder
+from topicture.atomic import exchange, folders, new_folder
 from topicture.collection.formats import Item, read_annotations, write_annotations
 from topicture.collection.metadata.keywords import photo_keywords
 from topicture.collection.sidecar.write import Tag, write_sidecar
@@ -215,7 +215,7 @@ class ForgetfulSidecars(Sidecars):
     """Sidecars whose names are never synced: what the check must notice."""
 
     def run(self, root, ack):
-        files.sync_folder = lambda folder: None
+        exchange.sync_folder = lambda folder: None
         super().run(root, ack)
 
 

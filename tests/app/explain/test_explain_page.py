@@ -154,7 +154,7 @@ def test_confusions_are_told(explained):
 @pytest.mark.parametrize(
     ("gain", "error", "said"),
     [
-        (0.1, 0.01, "should buy somewhat less than +0.10"),
+        (0.1, 0.01, "should bring somewhat less than +0.10"),
         (0.01, 0.02, "not clearly above chance"),
         (0.1, float("nan"), "a single trial"),
     ],

@@ -143,7 +143,9 @@ def lessons_of(memory: Memory, p_w: np.ndarray, drop: tuple[float, float]) -> Le
     lengths = np.full(rounded_up(len(memory.log_lengths)), -np.inf, np.float32)
     lengths[: len(memory.log_lengths)] = memory.log_lengths
     rows, shares = on_device(memory.rows), on_device(memory.shares)
-    return Lessons(rows, shares, jax.device_put(lengths), p_w.astype(np.float32), np.asarray(drop, np.float32))
+    return Lessons(
+        rows, shares, jax.device_put(lengths), p_w.astype(np.float32), np.asarray(drop, np.float32)
+    )
 
 
 def _start(n_inputs: int, n_dimensions: int, rng: np.random.Generator) -> Space:
