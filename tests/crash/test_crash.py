@@ -24,11 +24,11 @@ def cut(work, states, seed, *jobs, timeout=240):
     return json.loads(result.stdout)
 
 
-def test_a_few_hundred_states_lose_nothing(tmp_path):
+def test_some_states_of_short_jobs_lose_nothing(tmp_path):
     jobs = ("sidecars", "decisions", "folder", "folder-in-two-steps", "export", "index")
-    report = cut(tmp_path, 300, 1, *jobs)
+    report = cut(tmp_path, 120, 1, *jobs)
     assert report["problems"] == []
-    assert report["different"] >= 250
+    assert report["different"] >= 80
     assert all(job["different"] > 5 for job in report["jobs"].values())
 
 
