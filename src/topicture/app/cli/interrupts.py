@@ -65,8 +65,14 @@ class Interrupts:
             except OSError:
                 pass  # nobody is listening
 
+    def end(self) -> None:
+        """End the process, once all is tidied up: Python's own way out crashes where compiled code is still at work."""
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        self._end_now()
+
     def _raise(self, signum: int, frame: FrameType | None) -> None:
-        if self.seen:
+        if self.seen or _inside_jax(frame):
             self._end_now()
         self.seen = True
         sys.unraisablehook = lambda _: (
@@ -91,6 +97,15 @@ class Interrupts:
         self.tell()
         _kill_children()
         os._exit(INTERRUPTED)
+
+
+def _inside_jax(frame: FrameType | None) -> bool:
+    """Whether JAX may have called this code from C++, where an exception of ours would abort the process."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("jax", "jaxlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _kill_children() -> None:

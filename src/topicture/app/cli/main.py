@@ -25,8 +25,9 @@ def main() -> None:
             code = _run(interrupts)
     except Interrupted:
         pass
-    if interrupts.seen or code == INTERRUPTED:
-        code = INTERRUPTED
+    if interrupts.seen:
+        interrupts.end()
+    if code == INTERRUPTED:
         interrupts.tell()
     sys.exit(code)
 
