@@ -159,7 +159,7 @@ def open_files(folder: Path) -> IndexFiles:
         shape = (len(header["vocabulary"]), int(header["n_images"]))
         vocabulary = Vocabulary(header["vocabulary"])
         dtype = np.dtype(header["dtype"])
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, SyntaxError) as error:
         raise _damaged(folder / "index.json", f"incomplete header: {error}") from None
     log_p = _map(folder / "log_p.npy", dtype, shape)
     offsets = _map(folder / "id_offsets.npy", np.dtype(np.int64), (shape[1] + 1,))
@@ -182,12 +182,16 @@ def _header(folder: Path) -> dict[str, Any]:
     return header
 
 
+# The header of .npy is Python, and its shape may be anything.
+_UNREADABLE = (ValueError, OSError, EOFError, SyntaxError, TokenError, TypeError, OverflowError, SystemError)
+
+
 def _map(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     try:
         array = _read_empty(path) if 0 in shape else np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise _damaged(path, "the file is missing") from None
-    except (ValueError, OSError, EOFError, SyntaxError, TokenError) as error:  # the header of .npy is Python
+    except _UNREADABLE as error:
         raise _damaged(path, f"can't be read: {error}") from None
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise _damaged(path, f"does not hold {dtype} rows of shape {shape}")

@@ -88,7 +88,7 @@ def tag(
         print_json(known)
         return
     for item in known:
-        print(f"{item.verdict:9} {printable(item.word)}  ({item.source})")
+        print(printable(f"{item.verdict!s:9} {item.word}  ({item.source})"))
 
 
 def tags(

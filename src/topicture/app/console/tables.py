@@ -118,7 +118,8 @@ def _missing_line(n: int) -> str:
 
 def _model_line(model: "ModelSummary") -> str:
     name, when = printable(f"{model.name} {model.folder}"), _when(model.learned)
-    return f"{name}, learned {when} from {counted(model.facts['tagged'], 'tagged photo')}"
+    tagged = model.facts.get("tagged")  # a damaged catalog may lack it
+    return f"{name}, learned {when}" + (f" from {counted(tagged, 'tagged photo')}" if tagged else "")
 
 
 def _when(at: float | None) -> str:
