@@ -55,6 +55,7 @@ def cycles(graph: nx.DiGraph) -> list[list[str]]:
 
 ROWS = (
     ("app.cli",),
+    ("app.web", "app.web.routes"),
     ("app.console",),
     ("demo", "demo.scenes"),
     ("app.verbs",),

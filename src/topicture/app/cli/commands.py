@@ -16,6 +16,7 @@ from topicture.app.cli import finding as cli_finding
 from topicture.app.cli import learning as cli_learning
 from topicture.app.cli import reproduce as cli_reproduce
 from topicture.app.cli import review as cli_review
+from topicture.app.cli import serving as cli_serving
 from topicture.app.cli.common import ForceOption
 from topicture.app.cli.failures import DEBUG
 from topicture.collection.words import printable
@@ -130,6 +131,7 @@ for commands in (
     cli_explain,
     cli_finding,
     cli_review,
+    cli_serving,
     cli_exchange,
     cli_reproduce,
 ):

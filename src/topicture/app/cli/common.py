@@ -1,8 +1,6 @@
 """What the commands share: options, finding the collection, and how a command ends."""
 
-import dataclasses
 import json
-import math
 import os
 import sys
 from contextlib import suppress
@@ -12,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from topicture.app.verbs.library import Library
+from topicture.app.verbs.plain import as_plain
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
 
@@ -22,7 +21,6 @@ __all__ = [
     "JsonOption",
     "QuietOption",
     "WorkersOption",
-    "as_plain",
     "find",
     "finish",
     "print_json",
@@ -70,25 +68,6 @@ def short_path(path: Path) -> str:
     """A path as one would type it from here."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
-
-
-def as_plain(value: Any) -> Any:
-    """A result as JSON values: NaN and infinities are null, paths are text."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: as_plain(getattr(value, field.name))
-            for field in dataclasses.fields(value)
-            if field.repr  # what is left out of the text of a value (pixels) is left out here
-        }
-    if hasattr(value, "_asdict"):
-        return {name: as_plain(part) for name, part in value._asdict().items()}
-    if isinstance(value, dict):
-        return {str(key): as_plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_plain(part) for part in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value) if isinstance(value, Path) else value
 
 
 def print_json(value: Any) -> None:

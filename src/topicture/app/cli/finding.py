@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from topicture.app.cli.common import CatalogOption, ForceOption, JsonOption, as_plain, find, print_json
+from topicture.app.cli.common import CatalogOption, ForceOption, JsonOption, find, print_json
+from topicture.app.verbs.plain import as_plain
 from topicture.collection.words import printable
 
 __all__ = ["register"]

@@ -1,0 +1,1 @@
+"""The page: the verbs of the tool in a browser, on this machine only."""

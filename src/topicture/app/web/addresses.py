@@ -1,0 +1,41 @@
+"""The addresses that people see: each is one HTML shell that its script fills from the data routes."""
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from topicture.app.web.shell import render_shell
+
+__all__ = ["PAGES", "PAGE_ROUTES"]
+
+# address -> (name of the page and of its script, title)
+PAGES = {
+    "/photos": ("photos", "Photos"),
+    "/search": ("search", "Search"),
+    "/photo/{id:int}": ("photo", "Photo"),
+    "/review": ("review", "Review"),
+    "/review/tag/{word:path}": ("review-grid", "Review"),
+    "/review/questions": ("review-questions", "Review"),
+    "/teach": ("teach", "Teach"),
+    "/map": ("map", "Map"),
+    "/words": ("words", "Words"),
+    "/learn": ("learn", "Learn"),
+    "/welcome": ("welcome", "Welcome"),
+}
+
+
+def _page(name: str, title: str):
+    def endpoint(request: Request) -> Response:
+        return HTMLResponse(render_shell(name, title))
+
+    return endpoint
+
+
+def _home(request: Request) -> Response:
+    return RedirectResponse("/photos" if request.app.state.site.library else "/welcome", 303)
+
+
+PAGE_ROUTES = [
+    Route("/", _home, methods=["GET"]),
+    *(Route(address, _page(*page), methods=["GET"]) for address, page in PAGES.items()),
+]

@@ -1,0 +1,1 @@
+"""The data behind the pages, one file per page."""

@@ -1,0 +1,67 @@
+// The frame around every page: navigation, theme, undo, and what is running.
+import { get, post } from "./api.js";
+import { h, icon, count } from "./dom.js";
+import { shortcut, showShortcuts } from "./keys.js";
+import { tell, toast } from "./toasts.js";
+
+const PAGES = [
+  ["/photos", "Photos", "M4 5h16v14H4z", "m4 16 5-5 4 4 3-3 4 4"],
+  ["/review", "Review", "M4 6h9M4 12h6M4 18h6", "m13 15 3 3 5-7"],
+  ["/teach", "Teach", "M3 9l9-4 9 4-9 4z", "M7 11v5c3 2.500 7 2.500 10 0v-5"],
+  ["/map", "Map", "M9 4 4 6v14l5-2 6 2 5-2V4l-5 2z", "M9 4v14M15 6v14"],
+  ["/words", "Words", "M4 5h7l9 9-6 6-9-9z", "M8 9h.01"],
+  ["/learn", "Learn", "M4 19h16", "M6 16v-5M11 16V8M16 16V5"],
+];
+
+const nav = document.querySelector(".frame-nav");
+for (const [address, title, ...drawing] of PAGES) {
+  const here = location.pathname === address || location.pathname.startsWith(`${address}/`);
+  nav.append(h("a", { href: address, "aria-current": here ? "page" : undefined }, icon(...drawing), title));
+}
+document.querySelector(".frame-search input").value = location.pathname === "/search" ? (new URLSearchParams(location.search).get("q") ?? "") : "";
+
+const tools = document.querySelector(".frame-tools");
+const themeButton = h("button", { type: "button", class: "quiet icon", "aria-label": "Light or dark", title: "Light or dark", onclick: switchTheme }, icon("M12 3a9 9 0 1 0 9 9 7 7 0 0 1-9-9z"));
+tools.append(
+  h("button", { type: "button", class: "quiet icon", "aria-label": "Undo", title: "Undo (z)", onclick: undo }, icon("M9 7H15a5 5 0 0 1 0 10H8", "M9 7 5.500 10.500", "M9 7 5.500 3.500")),
+  themeButton,
+  h("button", { type: "button", class: "quiet icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)", onclick: showShortcuts }, icon("M3 7h18v10H3z", "M7 10h.01M11 10h.01M15 10h.01M8 14h8")),
+);
+
+function switchTheme() {
+  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  try {
+    localStorage.setItem("topicture-theme", document.documentElement.dataset.theme);
+  } catch {
+    // It lasts until the page is left.
+  }
+}
+
+/** Take back the last step; pages listen to "topicture-undone" and mend what they show. */
+export async function undo() {
+  try {
+    const { undone } = await post("undo");
+    toast(undone ? undone.text : "There is nothing to undo.");
+    if (undone) document.dispatchEvent(new CustomEvent("topicture-undone", { detail: undone }));
+  } catch (error) {
+    tell(error);
+  }
+}
+
+shortcut(["z", "Ctrl+z"], "Undo the last decision", undo);
+shortcut("/", "Search", () => document.querySelector(".frame-search input").focus());
+shortcut("g", "Photos", () => location.assign("/photos"));
+
+/** Show how many suggestions wait for an answer. */
+export async function refreshCounts() {
+  try {
+    const status = await get("status");
+    const link = nav.querySelector('a[href="/review"]');
+    link.querySelector(".count")?.remove();
+    if (status?.open_suggestions) link.append(h("span", { class: "count", title: "suggestions to review" }, status.open_suggestions > 999 ? "999+" : count(status.open_suggestions)));
+  } catch {
+    // The page itself tells what is wrong.
+  }
+}
+refreshCounts();

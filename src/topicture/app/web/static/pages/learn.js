@@ -1,0 +1,3 @@
+import { h } from "../js/dom.js";
+
+document.querySelector("#main").append(h("h1", {}, "learn"));
