@@ -18,6 +18,9 @@ from topicture.models.em.estimator import EMAnnotator
 
 __all__ = ["PLSA", "FoldedTopics"]
 
+# Far beyond where they stop changing anything; a loop of many more could not be interrupted.
+MOST_FOLD_STEPS = 10_000
+
 
 @dataclass(eq=False, repr=False)
 class FoldedTopics(EMAnnotator):
@@ -50,8 +53,8 @@ class FoldedTopics(EMAnnotator):
         super()._check_params()
         self._check_not_negative("eps")
         self._require("power", 0 < self.power <= 1, "lie in (0, 1]")
-        fits = self.fold_steps == "held-out" or is_whole(self.fold_steps)
-        self._require("fold_steps", fits, "be a positive whole number or 'held-out'")
+        fits = self.fold_steps == "held-out" or _are_steps(self.fold_steps)
+        self._require("fold_steps", fits, f"be a whole number from 1 to {MOST_FOLD_STEPS} or 'held-out'")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         if not corpus.tagged.any():
@@ -89,7 +92,13 @@ class FoldedTopics(EMAnnotator):
 
     def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         super()._restore(arrays, facts)
-        self.fold_steps_ = int(facts["fold_steps"])
+        self.fold_steps_ = facts["fold_steps"]
+        if not _are_steps(self.fold_steps_):
+            raise ValueError(f"fold_steps is {self.fold_steps_!r}")
+
+
+def _are_steps(value: Any) -> bool:
+    return is_whole(value) and value <= MOST_FOLD_STEPS
 
 
 @dataclass(eq=False, repr=False)
