@@ -16,7 +16,7 @@ from fuzz.harness import Attempt, Result, keep, run
 CORPUS = Path(__file__).parent / "corpus"
 PHOTOS = ("xmp", "sidecar", "merge", "iptc", "jpeg", "png", "tiff", "webp", "picture")
 FILES = ("coco", "labelme", "voc", "cvat", "csv-long", "csv-wide", "jsonl", "arff", "arff-dense", "query")
-STORED = ("model", "index", "catalog")
+STORED = ("model", "papers", "index", "catalog")
 TARGETS = (*PHOTOS, *FILES, *STORED)
 PROGRAM = (sys.executable, "-m", "fuzz")
 

@@ -8,7 +8,8 @@ import random
 import shutil
 import sqlite3
 import sys
-from functools import cache
+import tempfile
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -42,6 +43,15 @@ MODELS: dict[str, dict[str, Any]] = {
     "mix-unigram": {"n_topics": 2, "n_init": 1, "max_iter": 5},
     "plsa": {"n_topics": 2, "n_init": 1, "max_iter": 5},
 }
+# Further kinds, each slower to fit: graphs, kernels, coordinates, a blend.
+_EM = {"n_topics": 2, "n_init": 1, "max_iter": 3}
+PAPERS: dict[str, dict[str, Any]] = {
+    "nlsa": {"n_components": 3},
+    "label-spreading": {},
+    **dict.fromkeys(("lap-em", "lap-var1", "lap-var2"), _EM),
+    "iwe": {"n_init": 1, "max_iter": 3},
+    "auto": {"members": ["naive-bayes", "knn"]},
+}
 COMMANDS = (
     ["status"],
     ["tags"],
@@ -62,7 +72,10 @@ COMMANDS = (
 def targets(corpus: Path, scratch: Path) -> dict[str, Target]:
     """Name -> target; what they start from is made when it is first needed."""
     return {
-        "model": Target(_make_model, lambda content: _use_model(scratch / "model", content)),
+        **{
+            name: Target(partial(_make_model, kinds), partial(_use_model, scratch / "model"))
+            for name, kinds in (("model", tuple(MODELS)), ("papers", tuple(PAPERS)))
+        },
         "index": Target(_make_index(scratch), lambda content: _use_index(scratch, content)),
         "catalog": Target(lambda rng: _make_row(scratch, rng), lambda content: _use_row(scratch, content)),
     }
@@ -77,16 +90,18 @@ def _corpus():
 
 
 @cache
-def _model_files(scratch: Path) -> list[bytes]:
+def _model_files(kinds: tuple[str, ...]) -> list[bytes]:
     files = []
-    for name, settings in MODELS.items():
-        tp.make_annotator(name, **settings).fit(_corpus()).save(scratch / "model")
-        files.append((scratch / "model").read_bytes())
+    with tempfile.TemporaryDirectory() as folder:
+        for name in kinds:
+            path = Path(folder) / name
+            tp.make_annotator(name, **{**MODELS, **PAPERS}[name]).fit(_corpus()).save(path)
+            files.append(path.read_bytes())
     return files
 
 
-def _make_model(rng: random.Random) -> bytes:
-    files = _model_files(Path("."))
+def _make_model(kinds: tuple[str, ...], rng: random.Random) -> bytes:
+    files = _model_files(kinds)
     if rng.random() < 0.4:
         return mutate_bytes(files, (b"null", b"-1", b"[]", b"1e999", b"\xff" * 8, b'"F64"', b'"I64"'), rng)
     content = rng.choice(files)

@@ -9,7 +9,6 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
 from topicture.errors import CorpusError
-from topicture.models.checks import is_whole
 from topicture.models.counts import plsa
 from topicture.models.counts.plsa import Params, Prior, Settings
 from topicture.models.counts.plsa_early_stop import steps_on_held_out
@@ -17,9 +16,6 @@ from topicture.models.em import loop as em
 from topicture.models.em.estimator import EMAnnotator
 
 __all__ = ["PLSA", "FoldedTopics"]
-
-# Far beyond where they stop changing anything; a loop of many more could not be interrupted.
-MOST_FOLD_STEPS = 10_000
 
 
 @dataclass(eq=False, repr=False)
@@ -53,8 +49,8 @@ class FoldedTopics(EMAnnotator):
         super()._check_params()
         self._check_not_negative("eps")
         self._require("power", 0 < self.power <= 1, "lie in (0, 1]")
-        fits = self.fold_steps == "held-out" or _are_steps(self.fold_steps)
-        self._require("fold_steps", fits, f"be a whole number from 1 to {MOST_FOLD_STEPS} or 'held-out'")
+        if self.fold_steps != "held-out":
+            self._check_steps("fold_steps")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         if not corpus.tagged.any():
@@ -93,12 +89,7 @@ class FoldedTopics(EMAnnotator):
     def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         super()._restore(arrays, facts)
         self.fold_steps_ = facts["fold_steps"]
-        if not _are_steps(self.fold_steps_):
-            raise ValueError(f"fold_steps is {self.fold_steps_!r}")
-
-
-def _are_steps(value: Any) -> bool:
-    return is_whole(value) and value <= MOST_FOLD_STEPS
+        self._check_steps("fold_steps_")
 
 
 @dataclass(eq=False, repr=False)

@@ -15,7 +15,6 @@ from scipy import sparse
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator
-from topicture.models.checks import is_whole
 from topicture.models.empirical import word_frequencies
 from topicture.models.neighbours import caption_log_likelihood, nearest, soft_inference
 
@@ -219,8 +218,7 @@ class LatentSpace(Annotator):
             shape=(len(self.features_), len(self.empirical_)),
         )
         self.n_neighbours_ = facts["n_neighbours"]
-        if not is_whole(self.n_neighbours_):
-            raise ValueError(f"n_neighbours is {self.n_neighbours_!r}")
+        self._check_whole("n_neighbours_")
         self.word_weight_ = float(facts["word_weight"])
         space = {name[6:]: array for name, array in arrays.items() if name.startswith("space.")}
         self.space_ = self._restore_space(space, facts["space"])
