@@ -3,7 +3,7 @@
 import pytest
 
 import topicture as tp
-from topicture.errors import ModelFileError
+from topicture.errors import ModelFileError, TopictureError
 from topicture.models.files import read_model, write_model
 
 NO_COUNTS = [True, False, 0, -1, -(1 << 63), 0.36, 3.0, "3", None]
@@ -35,3 +35,18 @@ def test_steps_of_a_loop_that_cant_be_interrupted(part, value, tiny_corpus, tmp_
     changed(path, part, "fold_steps", value)
     with pytest.raises(ModelFileError, match="fold_steps"):
         tp.load_annotator(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("link-lda", "n_sweeps"),
+        *((name, key) for name in ("dba", "emm-ml", "emm-margin") for key in ("n_sweeps", "n_sweeps_use")),
+        ("gm-lda", "max_sweeps"),
+        ("corr-lda", "max_sweeps"),
+    ],
+)
+def test_sweeps_of_a_loop_that_cant_be_interrupted(name, parameter):
+    tp.make_annotator(name, **{parameter: 10_000})._check_params()
+    with pytest.raises(TopictureError, match=f"{parameter} must be a whole number from 1 to 10000"):
+        tp.make_annotator(name, **{parameter: 10_001})._check_params()
