@@ -248,6 +248,10 @@ class IWE(Annotator):
         )
         if not facts["base_is_named"]:
             self.base = clone(self.base_)
+        elif self.base != header["model"]:
+            raise ValueError(
+                f"the base is called {self.base!r}, and holds a model called {header['model']!r}"
+            )
         self.word_coordinates_ = arrays["word_coordinates"]
         self.word_counts_ = arrays["word_counts"]
         self.image_coordinates_ = arrays["image_coordinates"]
