@@ -243,3 +243,15 @@ def test_a_file_whose_base_is_another_is_refused(base, tiny_corpus, tmp_path):
     write_model(path, {**header, "params": {**header["params"], "base": base}}, arrays)
     with pytest.raises(ModelFileError, match="the base is called"):
         tp.load_annotator(path)
+
+
+@pytest.mark.parametrize(
+    "ridges", [["x", 0.5], [0.1, None], [0, 0.5], [0.1, float("inf")], [-1.0, 0.5], [0.1]]
+)
+def test_a_file_whose_ridges_are_none_is_refused(ridges, tiny_corpus, tmp_path):
+    path = tmp_path / "model"
+    tp.make_annotator("iwe", base="empirical", n_init=1, max_iter=1).fit(tiny_corpus).save(path)
+    header, arrays = read_model(path)
+    write_model(path, {**header, "facts": {**header["facts"], "ridges": ridges}}, arrays)
+    with pytest.raises(ModelFileError):
+        tp.load_annotator(path)

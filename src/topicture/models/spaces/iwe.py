@@ -258,7 +258,10 @@ class IWE(Annotator):
         self.restarts_ = arrays["restarts"]
         self.image_ids_ = ids_from(arrays, facts)
         self.log_q_ = _log(self.word_counts_ / self.word_counts_.sum())
-        self.plan_ = Plan(self.word_coordinates_.shape[1], Ridge(*facts["ridges"]))
+        ridge = Ridge(*map(float, facts["ridges"]))
+        if not all(0 < value < np.inf for value in ridge):
+            raise ValueError(f"the ridges are {list(ridge)}")
+        self.plan_ = Plan(self.word_coordinates_.shape[1], ridge)
 
 
 def _log(q: np.ndarray) -> np.ndarray:
