@@ -54,6 +54,7 @@ def cycles(graph: nx.DiGraph) -> list[list[str]]:
 # --- The picture ------------------------------------------------------------------------------------------------------
 
 ROWS = (
+    ("earlier",),
     ("app.cli",),
     ("app.console",),
     ("demo", "demo.scenes"),

@@ -1,1 +1,5 @@
 """HTML pages from templates."""
+
+from topicture.moved import moved
+
+__getattr__ = moved(__name__)  # names of earlier versions
