@@ -18,7 +18,7 @@ from topicture.app.verbs.library import Library
 PROGRAM = """
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where it is ignored
-import topicture.app.cli.main as cli
+from topicture.app.cli import main as cli
 run = cli._run
 cli._run = lambda interrupts: os.write(int(os.environ["TOPICTURE_TEST_PIPE"]), b".") and run(interrupts)
 cli.main()

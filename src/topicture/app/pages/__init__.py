@@ -1,5 +1,1 @@
 """HTML pages from templates."""
-
-from topicture.moved import moved
-
-__getattr__ = moved(__name__)  # names of earlier versions
