@@ -22,6 +22,7 @@ import numpy as np
 
 from topicture.atomic import make_folder, new_folder
 from topicture.errors import TopictureError
+from topicture.moved import renamed
 from topicture.store.database import CatalogError, Database, in_plain_words, open_database
 from topicture.store.decisions.decisions import Decisions
 from topicture.store.decisions.file_words import FileWords
@@ -68,6 +69,16 @@ class Catalog:
         self.suggestions = Suggestions(database)
         self.regions = Regions(database)
         self.sidecar_record = SidecarRecord(database)
+
+    @property
+    def places(self) -> Files:
+        """The earlier name of `files`."""
+        return renamed(self, "places", "files")
+
+    @property
+    def writes(self) -> SidecarRecord:
+        """The earlier name of `sidecar_record`."""
+        return renamed(self, "writes", "sidecar_record")
 
     # --- Opening -------------------------------------------------------------------------------------------
 
