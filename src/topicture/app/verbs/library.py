@@ -130,17 +130,13 @@ class Library:
         """Learn from what people decided; see `learning.learn`."""
         from topicture.app.learning.learning import learn
 
+        settings: dict[str, Any] = {
+            "min_count": min_count,
+            "budget_seconds": budget_seconds,
+            "regions": regions,
+        }
         with self._write("learn") as catalog:
-            return learn(
-                catalog,
-                model,
-                min_count=min_count,
-                budget_seconds=budget_seconds,
-                regions=regions,
-                workers=workers,
-                report=report,
-                trace=trace,
-            )
+            return learn(catalog, model, **settings, workers=workers, report=report, trace=trace)
 
     def annotate(
         self,

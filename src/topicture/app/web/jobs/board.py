@@ -83,8 +83,9 @@ class JobBoard:
         with self._lock:
             job = self._find(number)
             process = self._processes.get(number)
-            if not job.over and process is None:
-                job.end("cancelled")
+            if process is None:
+                if not job.over:
+                    job.end("cancelled")
             elif not job.over:
                 job.stage = "Stopping"
                 _ask_to_end(process)
@@ -131,7 +132,7 @@ class JobBoard:
             if job.over or self._closing:
                 return None
             job.state = "running"
-            own_group = {"start_new_session": True} if hasattr(os, "killpg") else {}
+            own_group: dict[str, Any] = {"start_new_session": True} if hasattr(os, "killpg") else {}
             process = start_python(*_CHILD, stdin=PIPE, stdout=PIPE, stderr=errors, **own_group)
             self._processes[job.id] = process
         self._save()
