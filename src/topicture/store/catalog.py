@@ -8,6 +8,7 @@ lock             held by the process that writes
 """
 
 import json
+import math
 import shutil
 import sqlite3
 import time
@@ -209,6 +210,19 @@ class Catalog:
             raise CatalogError(
                 f"{self.database.path}: damaged ({damage[0]}); restore a backup, or see 'topicture check'"
             ) from error
+
+    @contextmanager
+    def others_may_write(self, command: str) -> Iterator[None]:
+        """Let go of the lock for long work that only reads; afterwards it is waited for, however long that takes.
+
+        Whatever was read before may have changed by then. Where the work fails, the lock stays free.
+        """
+        held = self._lock
+        if held is not None:
+            held.release()
+        yield
+        if held is not None:
+            held.acquire(command, patience=math.inf)
 
     # --- Settings and folders ------------------------------------------------------------------------------
 
