@@ -116,6 +116,11 @@ class Suggestions:
         query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
         return self._db.execute(query, {"model": model}).fetchone()
 
+    def count_by_word(self, model: int) -> list[tuple[str, int]]:
+        """Words with undecided suggestions, and how many."""
+        query = f"SELECT words.word, count(*) {_OPEN} GROUP BY s.word"
+        return self._db.execute(query, {"model": model}).fetchall()
+
     def probability(self, model: int, image: int, word: str) -> float | None:
         row = self._db.execute(
             "SELECT probability FROM suggestions WHERE model = ? AND image = ? "

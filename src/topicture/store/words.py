@@ -5,8 +5,12 @@ former word get the new one, and the former stays as a name that means the new o
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
+
+import numpy as np
 
 from topicture.store.database import Database
 from topicture.store.decisions.decisions import OF_FILES, Decisions
@@ -65,7 +69,16 @@ class Words:
             "FROM words AS w LEFT JOIN tags AS t ON t.word = w.id LEFT JOIN words AS parents ON parents.id = w.parent "
             "WHERE w.deleted IS NULL GROUP BY w.id ORDER BY w.word"
         )
-        return [Word(*row, merged=tuple(merged.get(row[0], ()))) for row in rows]
+        return [Word._make((*row, tuple(merged.get(row[0], ())))) for row in rows]
+
+    def images(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Each word with the images that have it, ascending."""
+        rows = self._db.execute(
+            "SELECT words.word, image FROM tags JOIN words ON words.id = tags.word "
+            "WHERE verdict = 'present' ORDER BY tags.word, image"
+        )
+        for word, group in groupby(rows, key=itemgetter(0)):
+            yield word, np.fromiter((image for _, image in group), np.int64)
 
     def in_use(self, word: str) -> int | None:
         """The id of a word that is not deleted or merged into another."""

@@ -143,9 +143,9 @@ class Decisions:
                 changed += 1
         return changed
 
-    def delete_word(self, word: str) -> int:
+    def delete_word(self, word: str, step: Step | None = None) -> int:
         """Reject a word wherever it is present, and stop suggesting it; the number of images that had it."""
-        step = self.step("delete")
+        step = step or self.step("delete")
         with self._db.transaction():
             number = self.word_id(word)
             images = self._db.execute(
