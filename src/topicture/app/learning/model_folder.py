@@ -91,7 +91,7 @@ def load_learned(folder: Path, *, regions: bool = True) -> Learned:
 
 
 def load_judged(folder: Path, n_words: int) -> tuple[Presence, JudgedPairs]:
-    """The calibration of a model of `n_words` words and what it was judged by, without the model; raises ModelFileError."""
+    """The calibration of a model of `n_words` words, and what it was judged by; raises ModelFileError."""
     _, arrays = read_model(folder / "presence.safetensors")
     try:
         presence = Presence(**{name: arrays[name] for name in Presence._fields})

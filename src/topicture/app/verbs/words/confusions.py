@@ -18,6 +18,7 @@ __all__ = ["Confusion", "Confusions", "confusions"]
 BLOCK = 2048  # photos whose answers are unfolded at a time
 EVEN_ODDS = 0.5
 MOST = 8  # words to name
+LEAST = 2  # photos that show it
 EXAMPLES = 6
 
 
@@ -72,8 +73,7 @@ def confusions(catalog: Catalog, word: str) -> Confusions:
         suggested[rows] = presence(answers.p[rows].toarray().astype(np.float64)) >= EVEN_ODDS
     truth, known = _verdicts(catalog, images, names)
     mine = [i for i, name in enumerate(names) if name == word]
-    is_suggested, is_true = suggested[:, mine].any(axis=1), truth[:, mine].any(axis=1)
-    is_known = known[:, mine].any(axis=1)
+    is_suggested, is_true, is_known = (np.any(table[:, mine], axis=1) for table in (suggested, truth, known))
     wrong, missed = is_suggested & ~is_true & is_known, is_true & ~is_suggested
     return Confusions(
         word,
@@ -115,7 +115,7 @@ def _others(
     counts, usual = table[rows].sum(axis=0), table.mean(axis=0)
     share = counts / rows.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        telling = np.where(counts > 0, counts * np.log(share / usual), -np.inf)
+        telling = np.where(counts >= LEAST, counts * np.log(share / usual), -np.inf)
     telling[mine] = -np.inf
     found = []
     for column in np.argsort(-telling, kind="stable")[:MOST].tolist():

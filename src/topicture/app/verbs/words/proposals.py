@@ -20,7 +20,7 @@ EXAMPLES = 4  # photos per word
 LEAST_TOGETHER, SAME_PHOTOS = 4, 0.8  # photos that have both words; their share of those that have either
 SHORTEST = 5  # letters of a word that may be misspelt
 SHUFFLES = (np.random.default_rng(0).integers(1 << 62, size=6) * 2 + 1).astype(np.uint64)
-RARE = 5  # a misspelling is on so many times fewer photos than the word that was meant
+RARE = 10  # a misspelling is on so many times fewer photos than the word that was meant
 
 
 @dataclass(frozen=True)
