@@ -5,6 +5,8 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from topicture.errors import NotFitted
 from topicture.store.database import CatalogError, Database
 from topicture.store.lending import lend
@@ -120,6 +122,11 @@ class Suggestions:
         """Words with undecided suggestions, and how many."""
         query = f"SELECT words.word, count(*) {_OPEN} GROUP BY s.word"
         return self._db.execute(query, {"model": model}).fetchall()
+
+    def images(self, model: int) -> np.ndarray:
+        """The numbers of all images with undecided suggestions, ascending."""
+        rows = self._db.execute(f"SELECT DISTINCT s.image {_OPEN} ORDER BY s.image", {"model": model})
+        return np.fromiter((image for (image,) in rows), np.int64)
 
     def probability(self, model: int, image: int, word: str) -> float | None:
         row = self._db.execute(

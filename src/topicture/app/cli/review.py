@@ -159,7 +159,9 @@ def tags(
     else:
         with library.reading() as opened:
             rows = listing.list_words(opened, " ".join(given))
-        print_json([{**as_plain(row), "present": row.photos} for row in rows]) if as_json else print_words(rows)
+        print_json([{**as_plain(row), "present": row.photos} for row in rows]) if as_json else print_words(
+            rows
+        )
 
 
 def _exactly(given: list[str], least: int, most: int | None, usage: str) -> list[str]:

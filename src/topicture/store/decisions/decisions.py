@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflict, Conflicts
 from topicture.store.decisions.log import DecisionLog
@@ -239,6 +241,11 @@ class Decisions:
         """(verdict, source) -> number of tags."""
         rows = self._db.execute("SELECT verdict, source, count(*) FROM tags GROUP BY source, verdict")
         return {(verdict, source): n for verdict, source, n in rows}
+
+    def tagged_images(self) -> np.ndarray:
+        """The numbers of all images that have a tag, ascending."""
+        rows = self._db.execute("SELECT DISTINCT image FROM tags WHERE verdict = 'present' ORDER BY image")
+        return np.fromiter((image for (image,) in rows), np.int64)
 
     def n_tagged(self) -> int:
         """Images with at least one tag, among those that have a file."""

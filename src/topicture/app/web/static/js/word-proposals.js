@@ -18,11 +18,11 @@ export function proposalCards(proposals, actions, reload) {
   return proposals.map(({ words, into, reason, photos: counts, examples }) => {
     const [former] = words.filter((word) => word !== into);
     return h("article", { class: "card proposal" },
-      h("h3", {}, former, h("span", { class: "soft" }, " / "), into),
+      h("h3", {}, former, h("span", { class: "soft", "aria-hidden": "true" }, " → "), h("span", { class: "visually-hidden" }, " into "), into),
       h("p", { class: "small soft" }, `${reason[0].toUpperCase()}${reason.slice(1)}. ${words.map((word) => `${word}: ${plural(counts[word], "photo")}`).join(", ")}.`),
       photos([...examples[former].slice(0, 3), ...examples[into].filter((id) => !examples[former].includes(id)).slice(0, 3)]),
       h("div", { class: "row" },
-        h("button", { type: "button", class: "primary", onclick: () => actions.merge([former], into) }, `Merge into ${into}`),
+        h("button", { type: "button", class: "primary", "aria-label": `Merge ${former} into ${into}`, onclick: () => actions.merge([former], into) }, "Merge"),
         h("button", { type: "button", class: "quiet", "aria-label": `${former} and ${into} are not the same`, onclick: () => answer(words, true) }, "Not the same")));
   });
 }
