@@ -5,6 +5,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from topicture.store.database import CatalogError, Database
 
 __all__ = ["FileCounts", "FileTrouble", "Files", "KnownFile", "LivingImage", "stored_path"]
@@ -128,6 +130,11 @@ class Files:
             for image, content, path in rows
             if wanted is None or image in wanted
         ]
+
+    def living_images(self) -> np.ndarray:
+        """The numbers of all images that have a file, ascending."""
+        rows = self._db.execute("SELECT DISTINCT image FROM places WHERE gone IS NULL ORDER BY image")
+        return np.fromiter((image for (image,) in rows), np.int64)
 
     def paths_of(self, image: int, *, gone: bool = False) -> list[str]:
         """Where an image lies; with `gone`, where it once lay."""

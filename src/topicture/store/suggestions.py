@@ -5,8 +5,11 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from topicture.errors import NotFitted
 from topicture.store.database import CatalogError, Database
+from topicture.store.lending import lend
 
 __all__ = ["LearnedModel", "Open", "Suggestions"]
 
@@ -31,10 +34,10 @@ class Open(NamedTuple):
     probability: float
 
 
-# Suggestions of one model without a verdict, for images that have a file and words that were not deleted.
+# Suggestions of one model without a verdict, for images that have a file and words that may be suggested.
 _OPEN = """
 FROM suggestions AS s JOIN words ON words.id = s.word
-WHERE s.model = :model AND words.deleted IS NULL
+WHERE s.model = :model AND words.deleted IS NULL AND words.policy != 'never'
 AND NOT EXISTS (SELECT 1 FROM tags WHERE tags.image = s.image AND tags.word = s.word)
 AND EXISTS (SELECT 1 FROM places WHERE places.image = s.image AND gone IS NULL)
 """
@@ -86,11 +89,17 @@ class Suggestions:
     def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
         """Make (image, word id, probability) rows the suggestions of a model."""
         with self._db.transaction():
+            self._db.execute("DELETE FROM lent WHERE model = ?", (model,))
             self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
             self._db.execute_many(
                 "INSERT INTO suggestions VALUES (?, ?, ?, ?)",
                 [(model, image, word, probability) for image, word, probability in rows],
             )
+            targets = self._db.execute(
+                "SELECT DISTINCT merged FROM words WHERE merged IS NOT NULL"
+            ).fetchall()
+            for (word,) in targets:
+                lend(self._db, word, model)
             self._db.execute("UPDATE models SET annotated = ? WHERE id = ?", (time.time(), model))
 
     def open(self, model: int, *, word: str | None = None, image: int | None = None) -> list[Open]:
@@ -108,6 +117,16 @@ class Suggestions:
         """Number of undecided suggestions, and of the images they are for."""
         query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
         return self._db.execute(query, {"model": model}).fetchone()
+
+    def count_by_word(self, model: int) -> list[tuple[str, int]]:
+        """Words with undecided suggestions, and how many."""
+        query = f"SELECT words.word, count(*) {_OPEN} GROUP BY s.word"
+        return self._db.execute(query, {"model": model}).fetchall()
+
+    def images(self, model: int) -> np.ndarray:
+        """The numbers of all images with undecided suggestions, ascending."""
+        rows = self._db.execute(f"SELECT DISTINCT s.image {_OPEN} ORDER BY s.image", {"model": model})
+        return np.fromiter((image for (image,) in rows), np.int64)
 
     def probability(self, model: int, image: int, word: str) -> float | None:
         row = self._db.execute(

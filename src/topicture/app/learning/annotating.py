@@ -157,16 +157,21 @@ def _wanted(
     """(D, V): suggestions are wanted for these pairs."""
     wanted = np.ones((len(numbers), len(learned.vocabulary)), bool)
     row = {int(image): i for i, image in enumerate(numbers)}
+    means = catalog.decisions.merged_words()
+    columns: dict[
+        str, list[int]
+    ] = {}  # by the names of today: of what was merged since the model was learned, several
+    for column, word in enumerate(learned.vocabulary):
+        columns.setdefault(means.get(word, word), []).append(column)
     for image, word, verdict, source in catalog.decisions.all_tags():
         if image not in row:
             continue
         if verdict == "present" and source in CAPTIONING and not everything:
             wanted[row[image]] = False
-        if word in learned.vocabulary and not (verdict == "rejected" and rejected_too):
-            wanted[row[image], learned.vocabulary.index(word)] = False
-    for word in catalog.decisions.deleted_words():
-        if word in learned.vocabulary:
-            wanted[:, learned.vocabulary.index(word)] = False
+        if not (verdict == "rejected" and rejected_too):
+            wanted[row[image], columns.get(word, [])] = False
+    for word in catalog.decisions.unwanted_words():
+        wanted[:, columns.get(word, [])] = False
     return wanted
 
 

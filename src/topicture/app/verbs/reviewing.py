@@ -121,16 +121,12 @@ def accept_above(
 
     One undo takes all of it back.
     """
-    from topicture.annotations.choice.presence import thresholds
-    from topicture.app.learning.model_folder import load_learned
+    from topicture.app.verbs.words.policies import least_presence
 
     if not 0 < precision < 1:
         raise TopictureError(f"the precision lies between 0 and 1, as in 0.95; not {precision:g}")
     model = catalog.suggestions.newest()
-    learned = load_learned(catalog.model_folder(model))
-    least = dict(
-        zip(learned.vocabulary, thresholds(learned.pairs, len(learned.vocabulary), precision), strict=True)
-    )
+    least = least_presence(catalog, model)(precision)
     chosen = [
         s for s in catalog.suggestions.open(model.id, word=tag) if s.probability >= least.get(s.word, np.inf)
     ]
