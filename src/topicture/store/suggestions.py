@@ -109,6 +109,12 @@ class Suggestions:
         query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
         return self._db.execute(query, {"model": model}).fetchone()
 
+    def open_counts(self, model: int, images: Iterable[int]) -> dict[int, int]:
+        """Number of undecided suggestions of each of some images that has any."""
+        query = f"SELECT s.image, count(*) {_OPEN} AND s.image IN (SELECT value FROM json_each(:images)) GROUP BY s.image"
+        values = {"model": model, "images": json.dumps([int(image) for image in images])}
+        return dict(self._db.execute(query, values).fetchall())
+
     def probability(self, model: int, image: int, word: str) -> float | None:
         row = self._db.execute(
             "SELECT probability FROM suggestions WHERE model = ? AND image = ? "
