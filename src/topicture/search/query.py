@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from topicture.corpus import Vocabulary
 from topicture.errors import TopictureError
@@ -88,8 +88,6 @@ class UnknownWord(NamedTuple):
 class QueryError(TopictureError, ValueError):
     """A query that can't be understood; says which part, and how to write it."""
 
-    code = "bad-query"  # for the page
-
 
 class UnknownWords(QueryError):
     """Words of a query that the vocabulary does not hold.
@@ -102,17 +100,10 @@ class UnknownWords(QueryError):
         The query with the best neighbour in each place, to offer as "did you mean"; None where a word has none.
     """
 
-    code = "unknown-words"
-
     def __init__(self, words: Iterable[UnknownWord], suggestion: str | None):
         self.words = tuple(words)
         self.suggestion = suggestion
         super().__init__("; ".join(_unknown_line(word) for word in self.words))
-
-    @property
-    def more(self) -> dict[str, Any]:
-        """The attributes as plain values, for the page."""
-        return {"words": [word._asdict() for word in self.words], "suggestion": self.suggestion}
 
     def __reduce__(self):  # exceptions are rebuilt from their message alone, which is not what __init__ takes
         return type(self), (self.words, self.suggestion)

@@ -80,15 +80,7 @@ def _endpoint(handler: Handler) -> Callable:
             answer = await run_in_threadpool(handler, request.app.state.site, question)
         except TopictureError as error:
             return JSONResponse(
-                {
-                    "error": {
-                        "code": getattr(error, "code", type(error).__name__),
-                        "message": str(error),
-                        "hint": "",
-                        **getattr(error, "more", {}),
-                    }
-                },
-                400,
+                {"error": {"code": type(error).__name__, "message": str(error), "hint": ""}}, 400
             )
         return answer if isinstance(answer, Response) else JSONResponse(as_plain(answer))
 

@@ -1,4 +1,4 @@
-"""Why a word is suggested for a photo: what the members of the model say, which photos it is like, and where it would be.
+"""Why a word is suggested for a photo: what the members of the model say, which photos are like it, where it would be.
 
 Loading a model takes seconds, so the last one stays in memory while the program runs.
 """
@@ -16,7 +16,7 @@ from topicture.app.verbs.searching import likenesses
 from topicture.collection.words import clean_word
 from topicture.errors import DataNotFound, TopictureError
 from topicture.store import Catalog
-from topicture.store.listing import Listing
+from topicture.store.listing import Listing, Placed
 from topicture.store.regions import Box
 
 __all__ = ["Neighbour", "Opinion", "Reasons", "similar_photos", "why"]
@@ -59,20 +59,23 @@ class Reasons:
     note: str = ""
 
 
-def why(catalog: Catalog, image: int, word: str) -> Reasons:
-    """The reasons behind a word of a photo; raises DataNotFound for a photo without a file."""
+def why(catalog: Catalog, image: int, word: str, *, ask_members: bool = True) -> Reasons:
+    """The reasons behind a word of a photo; without the opinions of the model's members where they are not asked for.
+
+    Raises DataNotFound for a photo without a file.
+    """
     cleaned = clean_word(word)
     place = Listing(catalog.database).placed([image]).get(image)
     if place is None:
         raise DataNotFound(f"there is no photo {image}, or its file is gone; 'topicture scan' looks for it")
     model = catalog.suggestions.newest()
-    note, members, probability = "", (), None
-    try:
-        probability, members = _opinions(
-            catalog.model_folder(model), catalog, place.path, place.content, cleaned
-        )
-    except TopictureError as error:  # neighbours and regions are worth having without it
-        note = str(error)
+    note, probability = "", None
+    members: tuple[Opinion, ...] = ()
+    if ask_members:
+        try:
+            probability, members = _opinions(catalog, catalog.model_folder(model), place, cleaned)
+        except TopictureError as error:  # neighbours and regions are worth having without it
+            note = str(error)
     stored = catalog.suggestions.probability(model.id, image, cleaned)
     return Reasons(
         cleaned,
@@ -85,7 +88,7 @@ def why(catalog: Catalog, image: int, word: str) -> Reasons:
 
 
 def _opinions(
-    folder: Path, catalog: Catalog, path: str, content: bytes, word: str
+    catalog: Catalog, folder: Path, place: Placed, word: str
 ) -> tuple[float, tuple[Opinion, ...]]:
     from topicture.annotations.topics import members_of
     from topicture.vision.pipeline import Photo, describe
@@ -96,7 +99,7 @@ def _opinions(
             f"the model was learned before {word!r} had enough photos; learn again to include it"
         )
     column = learned.vocabulary.index(word)
-    photo = Photo(content.hex(), catalog.root / path)
+    photo = Photo(place.content.hex(), catalog.root / place.path)
     corpus = describe(
         [photo], learned.features, vocabulary=learned.vocabulary, workers=1, cache=catalog.cache
     ).corpus

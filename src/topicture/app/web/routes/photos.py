@@ -39,7 +39,8 @@ def reasons(site: Site, question: Question) -> Any:
     if not word:
         raise BadRequest("word must be given")
     with site.need_library().reading() as catalog:
-        return why.why(catalog, question.path["id"], word)
+        asked = _yes_or_no(question, "members") is not False
+        return why.why(catalog, question.path["id"], word, ask_members=asked)
 
 
 def similar(site: Site, question: Question) -> Any:

@@ -30,7 +30,7 @@ export class PhotoGrid extends HTMLElement {
 
   connectedCallback() {
     if (this.canvas) return;
-    this.prefix = `photo-${++grids}-`;
+    this.idPrefix = `photo-${++grids}-`;
     this.canvas = h("div", { class: "grid-canvas", role: "presentation" });
     for (const [name, value] of [["role", "listbox"], ["tabindex", "0"], ["aria-multiselectable", "true"]]) this.setAttribute(name, value);
     this.append(this.canvas);
@@ -265,7 +265,7 @@ export class PhotoGrid extends HTMLElement {
       this.tiles.delete(index);
     }
     for (const [index, box, top, height] of wanted) this._place(index, box, top, height, again);
-    if (this.total) this.setAttribute("aria-activedescendant", this.prefix + this.active);
+    if (this.total) this.setAttribute("aria-activedescendant", this.idPrefix + this.active);
     else this.removeAttribute("aria-activedescendant");
     this._order();
     clearTimeout(this.timer);
@@ -279,7 +279,7 @@ export class PhotoGrid extends HTMLElement {
       tile = this.spare.pop() ?? this._newTile();
       tile.hidden = false;
       tile.index = index;
-      tile.id = this.prefix + index;
+      tile.id = this.idPrefix + index;
       tile.setAttribute("aria-posinset", index + 1);
       this.tiles.set(index, tile);
     }

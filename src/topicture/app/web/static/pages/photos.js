@@ -12,7 +12,7 @@ const KINDS = [["All", {}], ["Tagged", { tagged: "yes" }], ["Untagged", { tagged
 const ORDERS = [["added", "Order found"], ["taken", "Date taken"], ["path", "File name"]];
 
 const main = document.querySelector("#main");
-const remembered = Number(localStorage.getItem("topicture-size"));
+const remembered = Number(stored("topicture-size"));
 let filter = fromAddress();
 
 // --- Parts ---------------------------------------------------------------------------------------------------
@@ -29,9 +29,8 @@ const direction = h("button", { type: "button", class: "icon", onclick: () => ch
 const size = h("input", { type: "range", min: "90", max: "420", step: "10", id: "filter-size", "aria-label": "Size of the photos" });
 const clear = h("button", { type: "button", class: "quiet", onclick: () => change(Object.fromEntries(FILTERS.slice(0, 6).map((name) => [name, undefined]))) }, "Clear filters");
 const field = (name, input) => h("label", { class: "field", for: input.id }, h("span", { class: "small soft" }, name), input);
-const more = h("details", { class: "filters" },
-  h("summary", {}, icon("M4 6h16M7 12h10M10 18h4"), h("span", {}, "Filter")),
-  h("div", { class: "filter-fields" }, field("Tag", word), field("Folder", folder), field("From", from), field("To", to), clear));
+const fields = h("div", { class: "filter-fields", id: "filter-fields", hidden: true }, field("Tag", word), field("Folder", folder), field("From", from), field("To", to), clear);
+const more = h("button", { type: "button", class: "quiet filters", "aria-controls": fields.id, "aria-expanded": "false", "aria-label": "Filter", onclick: () => openFilters(fields.hidden) }, icon("M4 6h16M7 12h10M10 18h4"), h("span", {}, "Filter"));
 const grid = h("photo-grid", { "aria-label": "Photos" });
 const nothing = h("div", { class: "empty", hidden: true });
 grid.targetHeight = size.value = remembered >= 90 && remembered <= 420 ? remembered : matchMedia("(max-width: 860px)").matches ? 120 : 190;
@@ -40,7 +39,7 @@ grid.decorate = (notes, photo) => photo.suggestions && notes.append(h("span", { 
 
 main.append(
   h("div", { class: "photos-head" }, h("h1", {}, "Photos"), number, kinds, more,
-    h("div", { class: "row view-options" }, h("label", { class: "visually-hidden", for: order.id }, "Sort by"), order, direction, size)),
+    h("div", { class: "row view-options" }, h("label", { class: "visually-hidden", for: order.id }, "Sort by"), order, direction, size), fields),
   grid, nothing);
 
 // --- The selection ---------------------------------------------------------------------------------------------
@@ -73,6 +72,14 @@ async function decide(verdict) {
 }
 document.addEventListener("topicture-undone", () => grid.reload());
 
+function stored(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
 // --- Filters and the address ---------------------------------------------------------------------------------------
 
 function fromAddress() {
@@ -92,6 +99,11 @@ function change(wanted) {
   show();
 }
 
+function openFilters(open) {
+  fields.hidden = !open;
+  more.setAttribute("aria-expanded", String(open));
+}
+
 function show({ index = 0, focus = false } = {}) {
   [...kinds.children].forEach((button, i) => {
     const wanted = KINDS[i][1];
@@ -108,8 +120,9 @@ function show({ index = 0, focus = false } = {}) {
   direction.title = direction.getAttribute("aria-label");
   const fine = ["word", "folder", "from", "to"].filter((name) => filter[name]).length;
   clear.hidden = !fine && !filter.tagged && !filter.suggested;
-  more.querySelector("summary span").textContent = fine ? `Filter (${fine})` : "Filter";
-  if (fine && matchMedia("(min-width: 861px)").matches) more.open = true;
+  more.querySelector("span").textContent = fine ? `Filter (${fine})` : "Filter";
+  more.classList.toggle("on", fine > 0);
+  if (fine && matchMedia("(min-width: 861px)").matches) openFilters(true);
   return grid.show((offset, limit, options) => get("photos", { ...filter, offset, limit }, options), { index, focus });
 }
 
@@ -134,7 +147,11 @@ function explainNothing() {
 
 size.addEventListener("input", () => {
   grid.resize(Number(size.value));
-  localStorage.setItem("topicture-size", size.value);
+  try {
+    localStorage.setItem("topicture-size", size.value);
+  } catch {
+    // It lasts until the page is left.
+  }
 });
 grid.addEventListener("open", ({ detail: { photo, index } }) => {
   history.replaceState({ at: index }, "", `/photos${address()}`);
@@ -148,7 +165,7 @@ addEventListener("popstate", () => {
 offerWords(word, { picked: () => change({ word: word.value.trim() }) });
 shortcut(["ArrowDown", "ArrowRight", "j"], "Go through the photos", () => grid.focus());
 shortcut(["t"], "Tag the selected photos", () => (bar.hidden ? grid.focus() : tag.focus()));
-shortcut(["f"], "Filter", () => { more.open = true; word.focus(); });
+shortcut(["f"], "Filter", () => { openFilters(true); word.focus(); });
 shortcut("", "x or Space selects, Shift extends, Enter opens, Escape lets go", () => {});
 
 const at = history.state?.at ?? Number(new URLSearchParams(location.search).get("at") ?? 0);
