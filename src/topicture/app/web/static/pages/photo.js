@@ -3,7 +3,6 @@ import { get } from "../js/api.js";
 import { offerWords } from "../js/combobox.js";
 import { h, icon, percent, picture, plural, thumbnail } from "../js/dom.js";
 import { shortcut } from "../js/keys.js";
-import { undo } from "../js/frame.js";
 import { say } from "../js/tagging.js";
 import { tell } from "../js/toasts.js";
 import { showWhy } from "./photo-why.js";
@@ -121,13 +120,13 @@ function draw() {
     return element;
   }));
   const focused = document.activeElement?.dataset?.key;
-  panel.replaceChildren(
+  panel.replaceChildren(...[
     h("div", {},
       h("a", { class: "small back-link", href: back() }, icon("M14 6l-6 6 6 6"), list === "search" ? "Search" : "Photos"),
       h("h1", { dir: "auto" }, photo.name),
-      h("p", { class: "soft small facts" }, [photo.folder, photo.taken && new Date(photo.taken).toLocaleString("en", { dateStyle: "long", timeStyle: "short" }), photo.width && `${photo.width} × ${photo.height}`, `${(photo.bytes / 1e6).toFixed(photo.bytes < 1e6 ? 2 : 1)} MB`].filter(Boolean).join(" · "))),
+      h("p", { class: "soft small facts" }, [photo.folder, photo.taken && new Date(photo.taken).toLocaleString("en", { dateStyle: "long", timeStyle: "short" }), photo.width && `${photo.width} × ${photo.height}`, photo.bytes < 1e6 ? `${Math.ceil(photo.bytes / 1e3)} kB` : `${(photo.bytes / 1e6).toFixed(1)} MB`].filter(Boolean).join(" · "))),
     photo.reason && h("p", { class: "notice caution" }, `The picture could not be looked at: ${photo.reason}`),
-    drawTags(), drawSuggestions(), drawRegions(), similar);
+    drawTags(), drawSuggestions(), drawRegions(), similar].filter(Boolean));
   panel.querySelector(`[data-key="${CSS.escape(focused ?? "")}"]`)?.focus();
 }
 
@@ -173,8 +172,13 @@ function drawSuggestions() {
 function drawRegions() {
   const words = [...new Set(photo.regions.map((box) => box.word))];
   if (!words.length) return null;
-  return h("section", { "aria-label": "Regions" }, h("h2", {}, "Where"),
+  return h("section", { "aria-label": "Regions" }, h("div", { class: "row wide" }, h("h2", {}, "Where"), h("button", { type: "button", class: "quiet", title: "Show all (o)", "data-key": "all", "aria-pressed": String(frame.classList.contains("all")), onclick: showAll }, "Show all")),
     h("div", { class: "row" }, ...words.map((word) => h("button", { type: "button", class: "chip", "data-key": `where ${word}`, ...lights(word) }, h("bdi", {}, word)))));
+}
+
+function showAll() {
+  frame.classList.toggle("all");
+  panel.querySelector('[data-key="all"]')?.setAttribute("aria-pressed", String(frame.classList.contains("all")));
 }
 
 const similar = h("section", { "aria-label": "Similar photos", hidden: true });
@@ -203,7 +207,7 @@ shortcut("a", "Accept the suggestion", onSuggestion((word) => decide(word, "pres
 shortcut("r", "Reject the suggestion", onSuggestion((word) => decide(word, "rejected")));
 shortcut("w", "Why is it suggested?", onSuggestion(() => panel.querySelector(".current button[aria-expanded]").click()));
 shortcut("t", "Add a tag", () => panel.querySelector(".add-tag").focus());
-shortcut("o", "Show all regions, or none", () => frame.classList.toggle("all"));
+shortcut("o", "Show all regions, or none", showAll);
 shortcut("Escape", "Back to the list", () => location.assign(back()));
 document.addEventListener("topicture-undone", () => load({ fresh: false }));
 
