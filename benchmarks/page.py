@@ -4,8 +4,8 @@
     python -m benchmarks --full page   100,000 and 1,000,000
 
 Catalogs are made by SQL through the store's own schema: 500 words of uneven frequency, a third of the photos with three
-tags, the others with four suggestions each, sizes and dates for all, a search index of 100 words. `first ms` is a first call
-in a new process, `ms` the median of the next ones, both with JSON made (`cpu ms` are the ones to compare on a busy
+tags, the others with four suggestions each, sizes and dates for all, a search index of 100 words. `first ms` is a first
+call in a new process, `ms` the median of the next ones, both with JSON made (`cpu ms` are the ones to compare on a busy
 machine); `memory` the peak of a process that did nothing else.
 """
 
@@ -29,10 +29,12 @@ import numpy as np
 from topicture.corpus import Vocabulary
 from topicture.search import WordIndex
 from topicture.store import Catalog
+from topicture.store.shards import write_shards
 
 N_WORDS, N_INDEXED = 500, 100
 N_CALLS = 7
-N_LEARNED = 1280  # numbers per photo that Teach learns from
+N_DESCRIPTOR = 1280  # numbers per photo that Teach learns from
+MOST_TAUGHT = 100_000
 TARGETS = {"photos, first page": 100.0, "review, next page": 50.0, "teach, ranking": 1000.0}
 MOST_MB, MOST_JAVASCRIPT_KB = 1024.0, 60.0
 
@@ -69,7 +71,10 @@ def make_catalog(root: Path, n: int, n_words: int = N_WORDS) -> Path:
 
 _SERIES = "WITH RECURSIVE series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < :n) "
 # Pseudo-random numbers that SQLite can make by itself: multiples of large primes.
-_COMMON = "(1 + (:words - 1) * ((i * 7919 + k * 104729) % 10007) / 10007 * ((i * 15485863 + k * 32452843) % 1009) / 1009)"
+_COMMON = (
+    "(1 + (:words - 1) * ((i * 7919 + k * 104729) % 10007) / 10007 "
+    "* ((i * 15485863 + k * 32452843) % 1009) / 1009)"
+)
 _STATEMENTS = (
     _SERIES + "INSERT INTO images SELECT i, randomblob(32), 1.6e9 + i, NULL FROM series",
     _SERIES
@@ -82,7 +87,8 @@ _STATEMENTS = (
     f"SELECT DISTINCT i, CAST({_COMMON} AS INTEGER), 'present', 'file', 1.6e9, 1 FROM series, "
     "(SELECT 0 AS k UNION SELECT 1 UNION SELECT 2) WHERE i % 3 = 0",
     "INSERT INTO tags SELECT image, word, verdict, source, id FROM decisions",
-    "INSERT INTO models (folder, name, version, learned, facts, annotated) VALUES ('0001', 'auto', 1, 1.6e9, '{}', 1.6e9)",
+    "INSERT INTO models (folder, name, version, learned, facts, annotated) "
+    "VALUES ('0001', 'auto', 1, 1.6e9, '{}', 1.6e9)",
     _SERIES + f"INSERT OR IGNORE INTO suggestions SELECT 1, i, CAST({_COMMON} AS INTEGER), "
     "0.25 + 0.74 * ((i * 49979687 + k * 86028121) % 99991) / 99991.0 FROM series, "
     "(SELECT 3 AS k UNION SELECT 4 UNION SELECT 5 UNION SELECT 6) WHERE i % 3 != 0",
@@ -117,6 +123,10 @@ def _index(catalog: Catalog, n: int) -> None:
         )
         WordIndex.build(folder, words, [str(i) for i in range(1, n + 1)], blocks)
         np.save(folder / "images.npy", np.arange(1, n + 1, dtype=np.int64))
+        if n <= MOST_TAUGHT:
+            write_shards(
+                folder / "features", rng.standard_normal((n, N_DESCRIPTOR), np.float32).astype(np.float16)
+            )
     catalog.set("index", name)
 
 
@@ -134,8 +144,12 @@ def _measure_all(root: Path, n: int) -> list[dict]:
     library = Library.find(catalog=root)
     site = Site(None, library)
 
-    def asked(handler: Callable, path: dict | None = None, **query: Any) -> Callable[[], Any]:
-        question = Question(path or {}, {name.rstrip("_"): str(value) for name, value in query.items()})
+    def asked(
+        handler: Callable, path: dict | None = None, body: dict | None = None, **query: Any
+    ) -> Callable[[], Any]:
+        question = Question(
+            path or {}, {name.rstrip("_"): str(value) for name, value in query.items()}, body or {}
+        )
         return lambda: json.dumps(as_plain(handler(site, question)))
 
     questions = {
@@ -154,7 +168,7 @@ def _measure_all(root: Path, n: int) -> list[dict]:
         "complete": asked(photos.complete, q="word1"),
         "search": asked(search.search, q="word7 word11 -word3"),
         "search, further down": asked(search.search, q="word7 word11 -word3", offset=500),
-        **_of_review(site, asked),
+        **_of_others(asked, n),
         "status": lambda: json.dumps(as_plain(library.status())),
     }
     rows = [_timed(what, ask, n) for what, ask in questions.items()]
@@ -177,17 +191,18 @@ def _timed(what: str, ask: Callable[[], Any], n: int, before: Callable[[], Any] 
     return {"photos": n, "what": what, **times, "target": TARGETS.get(what)}
 
 
-def _of_review(site: Any, asked: Callable) -> dict[str, Callable]:
-    """Review's questions, where the page has them."""
-    from topicture.app.web.routes import review
+def _of_others(asked: Callable, n: int) -> dict[str, Callable]:
+    """What Review and Teach ask, where the page has them."""
+    from topicture.app.web.routes import review, teach
 
-    handlers = {route.name: route for route in review.ROUTES}
-    wanted = {"tag_grid": {"word": "word1", "limit": 60}, "questions": {"order": "uncertain", "limit": 20}}
     found = {}
-    for name, query in wanted.items():
-        handler = getattr(review, name, None)
-        if name in handlers and handler is not None:
-            found[f"review, {name}"] = asked(handler, **query)
+    if hasattr(review, "review_tag"):
+        found["review, next page"] = asked(review.review_tag, word="word3", limit=48)
+        found["review, questions"] = asked(review.review_questions, order="uncertain", limit=30)
+        found["review, overview"] = asked(review.review)
+    if hasattr(teach, "teach") and n <= MOST_TAUGHT:
+        clicks = {"word": "new", "yes": [3, 5, 8, 13, 21], "no": [4, 9], "limit": 48}
+        found["teach, ranking"] = asked(teach.teach, body=clicks)
     return found
 
 

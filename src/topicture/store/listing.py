@@ -84,33 +84,15 @@ class Listing:
 
     def with_tags(self, among: Iterable[int] | None = None) -> np.ndarray:
         """Photos that have a tag; of all, or of some."""
-        return self._some("SELECT DISTINCT image FROM tags WHERE verdict = 'present'", "image", among)
-
-    def with_suggestions(self, model: int, among: Iterable[int] | None = None) -> np.ndarray:
-        """Photos that a model suggests a word for that nobody has decided; of all, or of some."""
-        return self._some(
-            "SELECT id FROM images WHERE EXISTS (SELECT 1 FROM suggestions AS s JOIN words ON words.id = s.word "
-            "WHERE s.model = :model AND s.image = images.id AND words.deleted IS NULL "
-            "AND NOT EXISTS (SELECT 1 FROM tags WHERE tags.image = s.image AND tags.word = s.word))",
-            "id",
-            among,
-            model=model,
-        )
+        statement = "SELECT DISTINCT image FROM tags WHERE verdict = 'present'"
+        if among is None:
+            return self._ids(statement)
+        return self._ids(f"{statement} AND image IN (SELECT value FROM json_each(:some))", some=_json(among))
 
     def with_word(self, word: str) -> np.ndarray:
         """Photos that have a tag."""
         return self._ids(
             "SELECT image FROM tags WHERE word = (SELECT id FROM words WHERE word = :word) AND verdict = 'present'",
-            word=word,
-        )
-
-    def with_word_suggested(self, model: int, word: str) -> np.ndarray:
-        """Photos that a model suggests a word for, undecided."""
-        return self._ids(
-            "SELECT s.image FROM suggestions AS s JOIN words ON words.id = s.word "
-            "WHERE s.model = :model AND s.word = (SELECT id FROM words WHERE word = :word) AND words.deleted IS NULL "
-            "AND NOT EXISTS (SELECT 1 FROM tags WHERE tags.image = s.image AND tags.word = s.word)",
-            model=model,
             word=word,
         )
 
@@ -126,13 +108,6 @@ class Listing:
         """Photos that the log speaks of after one of its rows."""
         return self._ids("SELECT DISTINCT image FROM decisions WHERE id > :decision", decision=decision)
 
-    def _some(self, statement: str, column: str, among: Iterable[int] | None, **values: object) -> np.ndarray:
-        if among is not None:
-            joint = "AND" if "WHERE" in statement else "WHERE"
-            statement += f" {joint} {column} IN (SELECT value FROM json_each(:among))"
-            values["among"] = _json(among)
-        return self._ids(statement, **values)
-
     def _ids(self, statement: str, **values: object) -> np.ndarray:
         return np.fromiter((row[0] for row in self._db.execute(statement, values)), np.int64)
 
@@ -141,8 +116,9 @@ class Listing:
     def placed(self, images: Sequence[int]) -> dict[int, Placed]:
         """Where photos lie; those without a file are left out."""
         rows = self._db.execute(
-            "SELECT images.id, places.path, size, content FROM json_each(?) AS wanted JOIN images ON images.id = wanted.value "
-            "JOIN places ON places.image = images.id WHERE gone IS NULL ORDER BY places.path DESC",
+            "SELECT images.id, places.path, size, content FROM json_each(?) AS wanted "
+            "JOIN images ON images.id = wanted.value JOIN places ON places.image = images.id "
+            "WHERE gone IS NULL ORDER BY places.path DESC",
             (_json(images),),
         )
         return {image: Placed(stored_path(path), size, content) for image, path, size, content in rows}

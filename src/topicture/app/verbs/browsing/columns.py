@@ -1,7 +1,8 @@
 """The collection in columns: one number per photo and question, kept while the server runs.
 
-A list of a million photos can then be filtered, sorted and read at any place within milliseconds. Columns are made when
-they are first asked for. After a decision only the photos that the log speaks of are looked at again; after a scan, all.
+A list of a million photos can then be filtered, sorted and read at any place within milliseconds. Columns are made
+when they are first asked for. After a decision only the photos that the log speaks of are looked at again; after a
+scan, all are.
 """
 
 from collections import OrderedDict
@@ -63,10 +64,10 @@ class Columns:
                 self.ids = listing.living()
             else:
                 self._lists.clear()
-                self._follow(listing, before, now)
+                self._follow(catalog, listing, before, now)
             self.state = now
 
-    def _follow(self, listing: Listing, before: ListingState, now: ListingState) -> None:
+    def _follow(self, catalog: Catalog, listing: Listing, before: ListingState, now: ListingState) -> None:
         """Bring the columns of tags and suggestions up to date."""
         if before.model != now.model or before.words != now.words:
             self._parts.pop("suggested", None)
@@ -83,8 +84,8 @@ class Columns:
             self._parts["tagged"][self.positions(listing.with_tags(changed))] = True
         if "suggested" in self._parts and now.model:
             self._parts["suggested"][mine] = False
-            open_now = listing.with_suggestions(now.model[0], changed)
-            self._parts["suggested"][self.positions(open_now)] = True
+            waiting = catalog.suggestions.open_images(now.model[0], images=changed.tolist())
+            self._parts["suggested"][self.positions(np.fromiter(waiting, np.int64))] = True
 
     # --- Columns -------------------------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ class Columns:
             assert self.state is not None
             if not self.state.model:
                 return np.zeros(len(self.ids), bool)
-            return self.mask(Listing(catalog.database).with_suggestions(self.state.model[0]))
+            return self.mask(np.fromiter(catalog.suggestions.open_images(self.state.model[0]), np.int64))
 
         return self._part("suggested", find)
 

@@ -125,8 +125,8 @@ def _kept(catalog: Catalog, columns: Columns, wanted: PhotoFilter) -> np.ndarray
         keep &= columns.tagged(catalog) == wanted.tagged
     if wanted.word is not None and wanted.suggested:
         models = catalog.suggestions.models()
-        found = listing.with_word_suggested(models[0].id, wanted.word) if models else np.zeros(0, np.int64)
-        keep &= columns.mask(found)
+        waiting = catalog.suggestions.open_images(models[0].id, word=wanted.word) if models else ()
+        keep &= columns.mask(np.fromiter(waiting, np.int64))
     elif wanted.word is not None:
         keep &= columns.mask(listing.with_word(wanted.word))
     elif wanted.suggested is not None:

@@ -1,4 +1,4 @@
-"""How large pictures are and when they were taken, from the cache of thumbnails; photos it does not have are unknown."""
+"""How large pictures are and when they were taken, as far as the cache of thumbnails knows."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,9 @@ def known_pictures(catalog: Catalog, contents: Mapping[int, bytes]) -> dict[int,
     found: dict[bytes, Picture] = {}
     wanted = list(contents.values())
     with _cache(catalog) as cache:
-        for start in range(0, len(wanted) if cache else 0, MANY):
+        for start in range(0, len(wanted), MANY):
+            if cache is None:
+                break
             some = wanted[start : start + MANY]
             marks = ", ".join("?" * len(some))
             statement = f"SELECT content, width, height, taken FROM pictures WHERE content IN ({marks})"

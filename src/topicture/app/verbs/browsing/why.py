@@ -87,9 +87,7 @@ def why(catalog: Catalog, image: int, word: str, *, ask_members: bool = True) ->
     )
 
 
-def _opinions(
-    catalog: Catalog, folder: Path, place: Placed, word: str
-) -> tuple[float, tuple[Opinion, ...]]:
+def _opinions(catalog: Catalog, folder: Path, place: Placed, word: str) -> tuple[float, tuple[Opinion, ...]]:
     from topicture.annotations.topics import members_of
     from topicture.vision.pipeline import Photo, describe
 
