@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,8 +125,25 @@ class Suggestions:
 
     def images(self, model: int) -> np.ndarray:
         """The numbers of all images with undecided suggestions, ascending."""
-        rows = self._db.execute(f"SELECT DISTINCT s.image {_OPEN} ORDER BY s.image", {"model": model})
-        return np.fromiter((image for (image,) in rows), np.int64)
+        return np.sort(np.fromiter(self.open_images(model), np.int64))
+
+    def open_counts(self, model: int, images: Iterable[int]) -> dict[int, int]:
+        """Number of undecided suggestions of each of some images that has any."""
+        query = f"SELECT s.image, count(*) {_OPEN} AND {_AMONG} GROUP BY s.image"
+        return dict(self._db.execute(query, {"model": model, "images": _json(images)}).fetchall())
+
+    def open_images(
+        self, model: int, *, word: str | None = None, images: Iterable[int] | None = None
+    ) -> Iterator[int]:
+        """Images with an undecided suggestion: of one word, or of any; of some images, or of all."""
+        values = {"model": model, "word": word, "images": "" if images is None else _json(images)}
+        if word is not None:
+            query = f"SELECT s.image {_OPEN} AND s.word = (SELECT id FROM words WHERE word = :word)"
+        elif images is not None:
+            query = f"SELECT DISTINCT s.image {_OPEN} AND {_AMONG}"
+        else:  # of each image only as many are looked at as it takes to find one that is open
+            query = f"SELECT id FROM images WHERE EXISTS (SELECT 1 {_OPEN} AND s.image = images.id)"
+        return (image for (image,) in self._db.execute(query, values))
 
     def probability(self, model: int, image: int, word: str) -> float | None:
         row = self._db.execute(
@@ -135,3 +152,10 @@ class Suggestions:
             (model, image, word),
         ).fetchone()
         return None if row is None else row[0]
+
+
+_AMONG = "s.image IN (SELECT value FROM json_each(:images))"
+
+
+def _json(images: Iterable[int]) -> str:
+    return json.dumps([int(image) for image in images])
