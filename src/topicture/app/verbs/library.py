@@ -80,6 +80,8 @@ class Library:
         catalog = Catalog.open(self.folder, write=True, command=command, root=root)
         return refuse_photos_elsewhere(catalog, self._around)
 
+    reading, writing = _read, _write
+
     def moved_from(self) -> Path | None:
         """Where the whole collection was when its catalog was last written, if that was elsewhere."""
         with self._read() as catalog:
