@@ -29,8 +29,8 @@ Floats = NDArray[np.float64]
 
 RATE = 0.05  # share of photos that a word nobody has used yet is taken to be on
 WEIGHT = 4.0
-RIDGE = 0.1
-SAMPLE = 20_000  # photos that stand for the collection
+RIDGE = 20.0
+SAMPLE = 5_000  # photos that stand for the collection
 BLOCK = 4096
 STEPS = 50
 ENOUGH = 1e-9

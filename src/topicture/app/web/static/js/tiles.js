@@ -13,6 +13,28 @@ export function tile(photo, state) {
   return element;
 }
 
+/** Columns and rows of tiles so that a page fills `width` by `height` without scrolling; sets the columns of `grid`. */
+export function fit(grid, width, height, ratio = 1.5) {
+  const gap = parseFloat(getComputedStyle(grid).columnGap) || 8;
+  const widest = width < 700 ? 140 : 200;
+  let best = { columns: 3, rows: 3, used: 0 };
+  for (let columns = Math.max(3, Math.ceil((width + gap) / (widest + gap))); columns <= (width + gap) / (96 + gap); columns++) {
+    const tall = (width - gap * (columns - 1)) / columns / ratio + gap;
+    const rows = Math.max(3, Math.floor((height + gap) / tall));
+    // Large tiles are better to look at: a smaller size must fill clearly more of the page.
+    const used = Math.min(1, (rows * tall) / height) - 0.03 * columns;
+    if (used > best.used || !best.used) best = { columns, rows, used };
+  }
+  grid.style.gridTemplateColumns = `repeat(${best.columns}, minmax(0, 1fr))`;
+  return best.columns * best.rows;
+}
+
+/** The common shape of photos, as far as it is known; tiles take it, so that most photos fill them. */
+export function shape(photos) {
+  const known = photos.filter((photo) => photo.width && photo.height).map((photo) => photo.width / photo.height).sort((a, b) => a - b);
+  return known.length ? Math.min(1.78, Math.max(1, known[known.length >> 1])) : 1.5;
+}
+
 /** States: "yes" and "no" are said by a person, "likely" and "open" by the line. */
 export function setState(element, state) {
   if (element.dataset.state === state) return;

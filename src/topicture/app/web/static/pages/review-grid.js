@@ -4,13 +4,14 @@ import { decide, painted, takeBack, takeBackKeys } from "../js/decisions.js";
 import { count, h, percent, plural } from "../js/dom.js";
 import { historyButton } from "../js/history.js";
 import { shortcut } from "../js/keys.js";
-import { current, focusTile, look, navigate, ready, setState, tile } from "../js/tiles.js";
+import { current, fit, focusTile, look, navigate, ready, setState, shape, tile } from "../js/tiles.js";
 import { tell, toast } from "../js/toasts.js";
 
 const main = document.querySelector("#main");
 const EVEN = 0.5;
 let page; // what is shown: {word, photos, tiles, line, said: Map of photo -> boolean, total}
 let next; // promise of the page after it
+let ratio = 1.5; // of the tiles
 let threshold = EVEN; // where the line is, as a probability, until the tag changes
 const past = []; // pages that were decided, for undo
 
@@ -37,20 +38,21 @@ function open() {
 // --- Pages of photos ------------------------------------------------------------------------------------------
 
 /** As many photos as fit on the screen, so that nothing scrolls away from the eye. */
-function pageSize() {
-  const style = getComputedStyle(grid);
-  const columns = style.gridTemplateColumns.split(" ").length || 6;
-  const gap = parseFloat(style.columnGap) || 8;
-  const width = (grid.clientWidth - gap * (columns - 1)) / columns;
-  const rows = Math.floor((innerHeight - grid.getBoundingClientRect().top - bar.offsetHeight - 24) / ((width * 2) / 3 + gap));
-  return Math.min(96, Math.max(12, columns * Math.max(3, rows)));
-}
+const pageSize = () => Math.min(96, fit(grid, grid.clientWidth, innerHeight - grid.getBoundingClientRect().top - scrollY - bar.offsetHeight - (innerWidth > 860 ? 24 : 84), ratio));
 
 async function fetchPage(word, after) {
   const { total, photos } = await get("review/tag", { word, limit: pageSize(), after: after && `${after.probability},${after.id}` });
   const made = { word, total, photos, said: new Map(), tiles: photos.map((photo) => tile(photo, "open")) };
   ready(made.tiles);
   return made;
+}
+
+/** Tiles as wide as most photos are; the first page shows how many of them fit then. */
+function takeShape(first) {
+  ratio = shape(first.photos);
+  grid.style.setProperty("--shape", ratio);
+  const fits = pageSize();
+  first.photos.length = first.tiles.length = Math.min(first.photos.length, fits);
 }
 
 async function fetchNext(shown) {
@@ -97,13 +99,13 @@ function draw() {
   });
   slider.value = page.line;
   const edge = page.photos[page.line - 1];
-  lineAt.textContent = edge ? `${page.line} photos, down to ${percent(edge.probability)}` : "before the first photo";
+  lineAt.textContent = edge ? `${plural(page.line, "photo")}, down to ${percent(edge.probability)}` : "before the first photo";
   accept.replaceChildren(no ? `Accept ${count(yes)}, reject ${count(no)} ` : `Accept ${count(yes)} `, h("kbd", {}, "Enter"));
   accept.disabled = !yes && !no;
-  left.textContent = `${plural(page.total, "photo")} to decide`;
+  left.textContent = `${count(page.total)} to decide`;
   hint.textContent = page.line
-    ? "Ticked photos are accepted. Click on a wrong one to untick it: above the line that rejects it. What is below the line stays open unless you tick it."
-    : "The tool has its doubts about all of these: tick the right ones, then press R to reject the others, or N to leave this tag.";
+    ? "Click on what is wrong: above the line that rejects it. Below the line nothing is decided unless you tick it."
+    : "The tool doubts all of these: tick the right ones, then reject the others (R), or go to the next tag (N).";
 }
 
 function moveLine(to) {
@@ -233,6 +235,7 @@ async function start(word) {
       return;
     }
     page = undefined;
+    takeShape(first);
     show(first);
     next = prefetch(first);
   } catch (error) {

@@ -36,7 +36,7 @@ const choice = h("select", { "aria-label": "Order", onchange: () => turnTo(choic
 const yes = h("button", { type: "button", class: "primary", onclick: (event) => answer(event, "present") }, "Yes ", h("kbd", {}, "a"));
 const no = h("button", { type: "button", class: "danger", onclick: (event) => answer(event, "rejected") }, "No ", h("kbd", {}, "r"));
 const skip = h("button", { type: "button", onclick: (event) => answer(event) }, "Skip ", h("kbd", {}, "Space"));
-const back = h("button", { type: "button", class: "quiet", onclick: goBack }, "Back ", h("kbd", {}, "⌫"));
+const back = h("button", { type: "button", class: "quiet", onclick: goBack }, "Back ", h("kbd", {}, "Backspace"));
 const panel = h("div", { class: "question-panel" }, asking, sure, h("div", { class: "row question-keys" }, yes, no, skip, back));
 
 function open() {
