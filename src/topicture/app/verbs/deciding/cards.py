@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
+from topicture.collection.words import printable
 from topicture.store import Catalog
 
 __all__ = ["cards"]
@@ -14,8 +15,8 @@ def cards(catalog: Catalog, images: Iterable[int]) -> dict[int, dict[str, Any]]:
     return {
         image: {
             "id": image,
-            "path": path,
-            "name": PurePosixPath(path).name,
+            "path": printable(path),
+            "name": printable(PurePosixPath(path).name),
             "width": None,
             "height": None,
             "taken": None,

@@ -16,6 +16,18 @@ _SOURCES = {
     "delete": "Deleted",
     "scan": "Read from files",
     "conflict": "Settled with files",
+    "rename": "Renamed",
+    "merge": "Merged",
+    "parent": "Moved a word",
+    "policy": "Changed a policy",
+}
+# What a step did to words as such.
+_OF_WORDS = {
+    "delete": "the deletion",
+    "rename": "the new name",
+    "merge": "the merge",
+    "parent": "the place",
+    "policy": "the policy",
 }
 _SHOWN = 2
 
@@ -36,8 +48,8 @@ def undone_text(undone: Undone) -> str:
     """What was taken back, in one sentence."""
     counts = Counter(decision.word for decision in undone.decisions)
     parts = [_about(word, n) for word, n in counts.most_common()]
-    if undone.words and not parts:
-        parts = [f"the deletion of {_list(undone.words)}"]
+    if undone.words and (undone.source in _OF_WORDS or not parts):
+        parts = [f"{_OF_WORDS.get(undone.source, 'the return')} of {_list(undone.words)}"]
     if undone.reopened:
         parts.append(f"the answer to {counted(undone.reopened, 'conflict')}")
     return f"Took back: {_list(parts)}" if parts else "Nothing of that step was left to take back."

@@ -16,7 +16,7 @@ export function tile(photo, state) {
 /** Columns and rows of tiles so that a page fills `width` by `height` without scrolling; sets the columns of `grid`. */
 export function fit(grid, width, height, ratio = 1.5) {
   const gap = parseFloat(getComputedStyle(grid).columnGap) || 8;
-  const widest = width < 700 ? 140 : 200;
+  const widest = width < 700 ? 140 : 180;
   let best = { columns: 3, rows: 3, used: 0 };
   for (let columns = Math.max(3, Math.ceil((width + gap) / (widest + gap))); columns <= (width + gap) / (96 + gap); columns++) {
     const tall = (width - gap * (columns - 1)) / columns / ratio + gap;
