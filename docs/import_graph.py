@@ -62,6 +62,7 @@ ROWS = (
     ("app.web", "app.web.routes"),
     ("app.console",),
     ("demo", "demo.scenes"),
+    ("app.verbs.deciding", "app.verbs.teaching"),
     ("app.verbs",),
     ("app.explain",),
     ("app.learning", "app.pages", "app"),

@@ -169,6 +169,10 @@ class Files:
         row = self._db.execute("SELECT id FROM images WHERE content = ?", (content,)).fetchone()
         return None if row is None else row[0]
 
+    def has(self, image: int) -> bool:
+        """Whether there is, or was, such a picture."""
+        return self._db.execute("SELECT 1 FROM images WHERE id = ?", (image,)).fetchone() is not None
+
     def content_of(self, image: int) -> bytes:
         return self._db.execute("SELECT content FROM images WHERE id = ?", (image,)).fetchone()[0]
 
