@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from topicture.errors import NotFitted
 from topicture.store.database import CatalogError, Database
 from topicture.store.lending import lend
@@ -132,15 +130,6 @@ class Suggestions:
         query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
         return self._db.execute(query, {"model": model}).fetchone()
 
-    def count_by_word(self, model: int) -> list[tuple[str, int]]:
-        """Words with undecided suggestions, and how many."""
-        query = f"SELECT words.word, count(*) {_OPEN} GROUP BY s.word"
-        return self._db.execute(query, {"model": model}).fetchall()
-
-    def images(self, model: int) -> np.ndarray:
-        """The numbers of all images with undecided suggestions, ascending."""
-        return np.sort(np.fromiter(self.open_images(model), np.int64))
-
     def open_counts(self, model: int, images: Iterable[int]) -> dict[int, int]:
         """Number of undecided suggestions of each of some images that has any."""
         query = f"SELECT s.image, count(*) {_OPEN} AND {_AMONG} GROUP BY s.image"
@@ -221,11 +210,6 @@ class Suggestions:
             "WHERE used.id IS NOT NULL) SELECT words.id, words.word FROM used JOIN words USING (id)",
             {"model": model},
         ).fetchall()
-
-    def images(self, model: int, word: str | None = None) -> set[int]:
-        """The images that have undecided suggestions, of one word or of any."""
-        query = f"SELECT DISTINCT s.image {_OPEN} AND words.word = coalesce(:word, words.word)"
-        return {image for (image,) in self._db.execute(query, {"model": model, "word": word})}
 
     def probability(self, model: int, image: int, word: str) -> float | None:
         row = self._db.execute(

@@ -97,7 +97,7 @@ def _together(
 
 def _teaching(catalog: Catalog, model: int, tag: str | None, n: int) -> Iterator[Open]:
     """Photo by photo: those that teach most, then the rest by what is surest of them."""
-    ranks = _teaching_ranks(catalog, catalog.suggestions.images(model, tag), n)
+    ranks = _teaching_ranks(catalog, set(catalog.suggestions.open_images(model, word=tag)), n)
     rest = (suggestion.image for suggestion in catalog.suggestions.surest(model, word=tag))
     return _together(catalog, model, "certain", tag, chain(sorted(ranks, key=ranks.__getitem__), rest))
 

@@ -77,7 +77,8 @@ def map_points(catalog: Catalog, version: str) -> bytes:
     _flag(flags, found.images, catalog.decisions.tagged_images(), TAGGED)
     models = catalog.suggestions.models()
     if models:
-        _flag(flags, found.images, catalog.suggestions.images(models[0].id), SUGGESTED)
+        suggested = np.fromiter(catalog.suggestions.open_images(models[0].id), np.int64)
+        _flag(flags, found.images, suggested, SUGGESTED)
     return found.images.tobytes() + np.ascontiguousarray(found.places.T).tobytes() + flags.tobytes()
 
 
