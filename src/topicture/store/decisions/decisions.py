@@ -132,7 +132,7 @@ class Decisions:
         return len(images)
 
     def _set_deleted(self, word: int, after: float | None, step: Step) -> None:
-        """Stop suggesting a word, or begin again; where that is news it is a part of the step, and undone with it."""
+        """Stop suggesting a word, or begin again; a change is a part of the step, and undone with it."""
         (before,) = self._db.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
         if (before is None) == (after is None):
             return
