@@ -99,7 +99,7 @@ class Suggestions:
         return models[0]
 
     def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
-        """Make (image, word id, probability) rows the suggestions of a model."""
+        """Store (image, word id, probability) rows as the suggestions of a model."""
         with self._db.transaction():
             self._db.execute("DELETE FROM lent WHERE model = ?", (model,))
             self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
