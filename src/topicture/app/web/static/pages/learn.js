@@ -93,10 +93,12 @@ function outcome(job) {
 
 async function show() {
   try {
-    const [status, { models, report: told }, wanted] = await Promise.all([get("status"), get("models"), get("next")]);
+    const wanted = get("next"); // it may take a moment longer, the first time
+    wanted.catch(() => {});
+    const [status, { models, report: told }] = await Promise.all([get("status"), get("models")]);
     summary.textContent = status ? `${count(status.tagged)} of ${plural(status.photos, "photo")} tagged with ${plural(status.words, "word")}${models[0] ? `; last learned ${when(models[0].learned)}` : "; nothing learned yet"}.` : "";
     report.replaceChildren(...(told ? [trust(told), comparison(told), tags(told)] : []), ...(models.length ? [history(models)] : []));
-    showNext(wanted);
+    showNext(await wanted);
   } catch (error) {
     tell(error);
   }
