@@ -1,16 +1,15 @@
 // Where one looks at the map from, and the gestures that change it: drag, wheel, pinch, keys.
 
-const MOST_ZOOM = 400;
-
 export class Camera {
   constructor() {
-    Object.assign(this, { x: 0, y: 0, zoom: 1, width: 1, height: 1, ratio: 1, least: 1 });
+    Object.assign(this, { x: 0, y: 0, zoom: 1, width: 1, height: 1, ratio: 1, least: 1, smallest: 2.6, most: 400, stretch: 1 });
   }
 
   /** The size of the screen in pixels; the first time all of the map is shown. */
   resize(width, height, ratio) {
     const first = this.width === 1;
-    Object.assign(this, { width, height, ratio, least: 0.46 * Math.min(width, height) });
+    const stretch = Math.max(0.7, Math.min(1.7, width / height)); // the plane has no width of its own: fill the screen
+    Object.assign(this, { width, height, ratio, stretch, least: 0.46 * Math.min(height, width / stretch) });
     if (first) this.fit();
     this.zoom = Math.max(this.zoom, 0.5 * this.least);
   }
@@ -20,26 +19,26 @@ export class Camera {
   }
 
   get pointSize() {
-    return Math.min(12, 2.6 + 1.1 * Math.log2(Math.max(1, this.zoom / this.least)));
+    return Math.min(12, this.smallest + 1.1 * Math.log2(Math.max(1, this.zoom / this.least)));
   }
 
   toScreen(x, y) {
-    return [this.width / 2 + (x - this.x) * this.zoom, this.height / 2 - (y - this.y) * this.zoom];
+    return [this.width / 2 + (x - this.x) * this.zoom * this.stretch, this.height / 2 - (y - this.y) * this.zoom];
   }
 
   toWorld(x, y) {
-    return [this.x + (x - this.width / 2) / this.zoom, this.y - (y - this.height / 2) / this.zoom];
+    return [this.x + (x - this.width / 2) / this.zoom / this.stretch, this.y - (y - this.height / 2) / this.zoom];
   }
 
   pan(dx, dy) {
-    this.x = Math.max(-1.2, Math.min(1.2, this.x - dx / this.zoom));
+    this.x = Math.max(-1.2, Math.min(1.2, this.x - dx / this.zoom / this.stretch));
     this.y = Math.max(-1.2, Math.min(1.2, this.y + dy / this.zoom));
   }
 
   /** Zoom by a factor, so that what is at a place of the screen stays there. */
   zoomAt(factor, x = this.width / 2, y = this.height / 2) {
     const [wx, wy] = this.toWorld(x, y);
-    this.zoom = Math.max(0.5 * this.least, Math.min(MOST_ZOOM * this.least, this.zoom * factor));
+    this.zoom = Math.max(0.5 * this.least, Math.min(this.most * this.least, this.zoom * factor));
     const [sx, sy] = this.toScreen(wx, wy);
     this.pan(x - sx, y - sy);
   }

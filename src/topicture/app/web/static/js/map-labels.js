@@ -1,7 +1,7 @@
 // Over the points: words that never cover each other, the more frequent first, and small pictures when close.
 import { thumbnail } from "./dom.js";
 
-const PICTURE = 84, GAP = 6, MOST_PICTURES = 80, MOST_SEEN = 1500;
+const SMALLEST = 40, LARGEST = 120, GAP = 6, MOST_PICTURES = 150, MOST_SEEN = 1500;
 
 /** Places that are taken, in squares of the screen. */
 class Taken {
@@ -35,24 +35,24 @@ export class LabelLayer {
     if (lasso?.length > 1) this.drawLasso(camera, lasso, colours);
   }
 
-  /** So few photos in view that they can be told apart: show them. */
+  /** So few photos in view that they can be told apart: show them, the larger the fewer there are. */
   drawPictures(camera, points, grid, taken, colours) {
     this.shown = [];
     const seen = [];
     const [left, top] = camera.toWorld(0, 0), [right, bottom] = camera.toWorld(camera.width, camera.height);
     grid.within(left, bottom, right, top, (i) => seen.push(i) <= MOST_SEEN);
-    const room = (camera.width * camera.height) / (PICTURE * PICTURE);
-    if (seen.length > Math.min(MOST_SEEN, 1.5 * room)) return;
-    for (const i of seen) {
+    if (seen.length > MOST_SEEN) return;
+    const size = Math.max(SMALLEST, Math.min(LARGEST, 0.8 * Math.sqrt((camera.width * camera.height) / (seen.length + 1))));
+    for (const i of seen.sort((a, b) => a - b)) {
       if (this.shown.length >= MOST_PICTURES) break;
       const [x, y] = camera.toScreen(points.x[i], points.y[i]);
       const image = this.picture(points.ids[i]);
       const ratio = image.naturalWidth ? image.naturalWidth / image.naturalHeight : 1.5;
-      const [width, height] = ratio > 1 ? [PICTURE, PICTURE / ratio] : [PICTURE * ratio, PICTURE];
+      const [width, height] = ratio > 1 ? [size, size / ratio] : [size * ratio, size];
       if (!taken.take(x - width / 2 - 3, y - height / 2 - 3, x + width / 2 + 3, y + height / 2 + 3)) continue;
       this.shown.push([i, x - width / 2, y - height / 2, width, height]);
       if (!image.naturalWidth) continue;
-      this.context.fillStyle = colours.frame;
+      this.context.fillStyle = points.chosen?.has(i) ? colours.chosen : colours.frame;
       this.context.fillRect(x - width / 2 - 2, y - height / 2 - 2, width + 4, height + 4);
       this.context.drawImage(image, x - width / 2, y - height / 2, width, height);
     }

@@ -72,16 +72,17 @@ export class PointLayer {
     this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, marks);
   }
 
-  draw(camera, colours) {
+  /** The first `count` points are drawn: they come in no order, so that some of them stand for all. */
+  draw(camera, colours, count) {
     const { gl, uniforms } = this;
     gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.uniform2f(uniforms.centre, camera.x, camera.y);
-    gl.uniform2f(uniforms.scale, (2 * camera.zoom) / camera.width, (2 * camera.zoom) / camera.height);
+    gl.uniform2f(uniforms.scale, (2 * camera.zoom * camera.stretch) / camera.width, (2 * camera.zoom) / camera.height);
     gl.uniform1f(uniforms.size, camera.pointSize * camera.ratio);
     for (const name of ["plain", "tagged", "picked"]) gl.uniform3fv(uniforms[name], colours[name]);
-    gl.drawArrays(gl.POINTS, 0, this.points.n);
+    gl.drawArrays(gl.POINTS, 0, count);
   }
 }
 

@@ -36,17 +36,37 @@ function tool(title, onclick, ...drawing) {
 // --- Drawing ---------------------------------------------------------------------------------------------------
 
 let pointLayer = null, labelLayer = null, colours = null, waiting = false;
+// While the view moves, as many points are drawn as this machine can in a frame; at rest, all.
+const pace = { moving: false, last: 0, count: Infinity, rest: 0 };
+const SLOW = 34, QUICK = 20, FEWEST_POINTS = 15_000;
 
 function redraw() {
   if (waiting || !map.points) return;
   waiting = true;
-  requestAnimationFrame(() => {
-    waiting = false;
-    const start = performance.now();
-    pointLayer?.draw(camera, colours);
-    labelLayer.draw(camera, map.words, map.points, map.grid, colours, map.lasso);
-    stage.drawn = { milliseconds: performance.now() - start, points: map.points.n }; // what a frame costs here
-  });
+  requestAnimationFrame(drawFrame);
+}
+
+function drawFrame(now) {
+  waiting = false;
+  const start = performance.now(), { n } = map.points;
+  if (pace.moving && pace.last) {
+    const took = now - pace.last;
+    if (took > SLOW && took < 1000) pace.count = Math.max(FEWEST_POINTS, 0.6 * Math.min(pace.count, n));
+    else if (took < QUICK) pace.count = Math.min(n, 1.25 * pace.count);
+  }
+  pace.last = pace.moving ? now : 0;
+  const count = Math.round(pace.moving ? Math.min(pace.count, n) : n);
+  pointLayer?.draw(camera, colours, count);
+  labelLayer.draw(camera, map.words, map.points, map.grid, colours, map.lasso);
+  stage.drawn = { milliseconds: performance.now() - start, points: count }; // what a frame costs here
+}
+
+function moved() {
+  card.hidden = true;
+  pace.moving = true;
+  clearTimeout(pace.rest);
+  pace.rest = setTimeout(() => ((pace.moving = false), redraw()), 160);
+  redraw();
 }
 
 function readColours() {
@@ -63,7 +83,7 @@ function readColours() {
   };
   const css = ([r, g, b], alpha = 1) => `rgb(${r} ${g} ${b} / ${alpha})`;
   const part = (name) => rgb(name).map((value) => value / 255);
-  colours = { plain: part("--line-strong"), tagged: part("--accent"), picked: part("--caution"), ink: css(rgb("--ink")), halo: css(rgb("--paper"), 0.88), frame: css(rgb("--surface")), accent: css(rgb("--accent")), wash: css(rgb("--accent"), 0.12), font: style.getPropertyValue("--sans") };
+  colours = { plain: part("--line-strong"), tagged: part("--accent"), picked: part("--caution"), chosen: css(rgb("--caution")), ink: css(rgb("--ink")), halo: css(rgb("--paper"), 0.88), frame: css(rgb("--surface")), accent: css(rgb("--accent")), wash: css(rgb("--accent"), 0.12), font: style.getPropertyValue("--sans") };
 }
 
 function resize() {
@@ -124,6 +144,7 @@ function lasso(line, done) {
 // --- What is selected ------------------------------------------------------------------------------------------
 
 function mark() {
+  map.points.chosen = new Set(map.chosen);
   const marks = new Uint8Array(map.points.n);
   for (const i of map.chosen) marks[i] = 1;
   pointLayer?.choose(marks);
@@ -204,6 +225,8 @@ async function refresh() {
   map.words = summary.words;
   map.points = columns(await bytesOf(summary.version));
   map.grid = new PointGrid(map.points);
+  camera.most = Math.max(6, 0.8 * Math.sqrt(map.points.n));
+  camera.smallest = Math.max(2.4, Math.min(7, 110 / Math.sqrt(map.points.n)));
   map.chosen = map.chosen.filter((i) => i < map.points.n);
   pointLayer?.load(map.points);
   mark();
@@ -253,7 +276,7 @@ async function start() {
     resize();
     await refresh();
     new ResizeObserver(resize).observe(stage);
-    listen(stage, camera, { changed: () => ((card.hidden = true), redraw()), hover, click: (x, y) => open(at(x, y)), lasso, isLasso: (event) => event.shiftKey || map.lassoTool });
+    listen(stage, camera, { changed: moved, hover, click: (x, y) => open(at(x, y)), lasso, isLasso: (event) => event.shiftKey || map.lassoTool });
   } catch (error) {
     tell(error);
     main.append(h("p", { class: "notice trouble" }, [error.message, error.hint].filter(Boolean).join(" ")));
@@ -262,8 +285,8 @@ async function start() {
 
 // --- Keyboard --------------------------------------------------------------------------------------------------
 
-const zoom = (factor) => (camera.zoomAt(factor), redraw());
-const pan = (dx, dy) => (camera.pan(dx * 80, dy * 80), redraw());
+const zoom = (factor) => (camera.zoomAt(factor), moved());
+const pan = (dx, dy) => (camera.pan(dx * 80, dy * 80), moved());
 shortcut("ArrowLeft", "Move over the map (arrow keys)", () => pan(1, 0));
 for (const [key, dx, dy] of [["ArrowRight", -1, 0], ["ArrowUp", 0, 1], ["ArrowDown", 0, -1]]) shortcut(key, "", () => pan(dx, dy));
 shortcut(["+", "="], "Zoom in", () => zoom(1.5));
