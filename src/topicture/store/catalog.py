@@ -8,6 +8,7 @@ lock             held by the process that writes
 """
 
 import json
+import math
 import shutil
 import sqlite3
 import time
@@ -22,6 +23,7 @@ import numpy as np
 
 from topicture.atomic import make_folder, new_folder
 from topicture.errors import TopictureError
+from topicture.moved import renamed
 from topicture.store.database import CatalogError, Database, in_plain_words, open_database
 from topicture.store.decisions.decisions import Decisions
 from topicture.store.decisions.file_words import FileWords
@@ -70,6 +72,16 @@ class Catalog:
         self.words = Words(database, self.decisions)
         self.regions = Regions(database)
         self.sidecar_record = SidecarRecord(database)
+
+    @property
+    def places(self) -> Files:
+        """The earlier name of `files`."""
+        return renamed(self, "places", "files")
+
+    @property
+    def writes(self) -> SidecarRecord:
+        """The earlier name of `sidecar_record`."""
+        return renamed(self, "writes", "sidecar_record")
 
     # --- Opening -------------------------------------------------------------------------------------------
 
@@ -200,6 +212,19 @@ class Catalog:
             raise CatalogError(
                 f"{self.database.path}: damaged ({damage[0]}); restore a backup, or see 'topicture check'"
             ) from error
+
+    @contextmanager
+    def others_may_write(self, command: str) -> Iterator[None]:
+        """Let go of the lock for long work that only reads; afterwards it is waited for, however long that takes.
+
+        Whatever was read before may have changed by then. Where the work fails, the lock stays free.
+        """
+        held = self._lock
+        if held is not None:
+            held.release()
+        yield
+        if held is not None:
+            held.acquire(command, patience=math.inf)
 
     # --- Settings and folders ------------------------------------------------------------------------------
 

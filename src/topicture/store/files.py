@@ -1,5 +1,6 @@
 """Pictures and the files they lie in, present and gone."""
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -144,14 +145,20 @@ class Files:
 
     def first_paths(self, images: Iterable[int]) -> dict[int, str]:
         """The first living path of each image, or the first that it once had."""
-        paths = {}
-        for image in images:
-            row = self._db.execute(
-                "SELECT path FROM places WHERE image = ? ORDER BY gone IS NOT NULL, path LIMIT 1", (image,)
-            ).fetchone()
-            if row is not None:
-                paths[image] = stored_path(row[0])
-        return paths
+        rows = self._db.execute(
+            "SELECT image, path FROM places WHERE image IN (SELECT value FROM json_each(?)) "
+            "ORDER BY image, gone IS NULL, path DESC",
+            (json.dumps([int(image) for image in images]),),
+        )
+        return {image: stored_path(path) for image, path in rows}  # of several, the last of them stays
+
+    def gone_images(self) -> list[int]:
+        """Images without any file."""
+        rows = self._db.execute(
+            "SELECT DISTINCT image FROM places AS p WHERE gone IS NOT NULL "
+            "AND NOT EXISTS (SELECT 1 FROM places WHERE image = p.image AND gone IS NULL)"
+        )
+        return [image for (image,) in rows]
 
     def by_content(self, prefix: str) -> list[int]:
         """Images whose content hash begins with hexadecimal digits."""
@@ -161,6 +168,10 @@ class Files:
     def image_of(self, content: bytes) -> int | None:
         row = self._db.execute("SELECT id FROM images WHERE content = ?", (content,)).fetchone()
         return None if row is None else row[0]
+
+    def has(self, image: int) -> bool:
+        """Whether there is, or was, such a picture."""
+        return self._db.execute("SELECT 1 FROM images WHERE id = ?", (image,)).fetchone() is not None
 
     def content_of(self, image: int) -> bytes:
         return self._db.execute("SELECT content FROM images WHERE id = ?", (image,)).fetchone()[0]

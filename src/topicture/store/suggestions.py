@@ -1,17 +1,16 @@
 """What was learned, and what it suggests: kept for every model, apart from what people decided."""
 
+import heapq
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from topicture.errors import NotFitted
 from topicture.store.database import CatalogError, Database
 from topicture.store.lending import lend
 
-__all__ = ["LearnedModel", "Open", "Suggestions"]
+__all__ = ["LearnedModel", "Open", "OpenOfWord", "Suggestions"]
 
 
 class LearnedModel(NamedTuple):
@@ -34,6 +33,16 @@ class Open(NamedTuple):
     probability: float
 
 
+class OpenOfWord(NamedTuple):
+    """The undecided suggestions of a word in numbers."""
+
+    word: str
+    open: int
+    likely: int  # those with even odds or better
+    right: float  # how many of the likely ones are expected to be right
+    mean: float
+
+
 # Suggestions of one model without a verdict, for images that have a file and words that may be suggested.
 _OPEN = """
 FROM suggestions AS s JOIN words ON words.id = s.word
@@ -41,6 +50,9 @@ WHERE s.model = :model AND words.deleted IS NULL AND words.policy != 'never'
 AND NOT EXISTS (SELECT 1 FROM tags WHERE tags.image = s.image AND tags.word = s.word)
 AND EXISTS (SELECT 1 FROM places WHERE places.image = s.image AND gone IS NULL)
 """
+_FALLING = "ORDER BY s.probability DESC, s.image"
+_RISING = "ORDER BY s.probability, s.image"
+_AFTER = "AND s.probability <= :below AND (s.probability < :below OR s.image > :image)"
 
 
 class Suggestions:
@@ -118,15 +130,86 @@ class Suggestions:
         query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
         return self._db.execute(query, {"model": model}).fetchone()
 
-    def count_by_word(self, model: int) -> list[tuple[str, int]]:
-        """Words with undecided suggestions, and how many."""
-        query = f"SELECT words.word, count(*) {_OPEN} GROUP BY s.word"
-        return self._db.execute(query, {"model": model}).fetchall()
+    def open_counts(self, model: int, images: Iterable[int]) -> dict[int, int]:
+        """Number of undecided suggestions of each of some images that has any."""
+        query = f"SELECT s.image, count(*) {_OPEN} AND {_AMONG} GROUP BY s.image"
+        return dict(self._db.execute(query, {"model": model, "images": _json(images)}).fetchall())
 
-    def images(self, model: int) -> np.ndarray:
-        """The numbers of all images with undecided suggestions, ascending."""
-        rows = self._db.execute(f"SELECT DISTINCT s.image {_OPEN} ORDER BY s.image", {"model": model})
-        return np.fromiter((image for (image,) in rows), np.int64)
+    def open_images(
+        self, model: int, *, word: str | None = None, images: Iterable[int] | None = None
+    ) -> Iterator[int]:
+        """Images with an undecided suggestion: of one word, or of any; of some images, or of all."""
+        values = {"model": model, "word": word, "images": "" if images is None else _json(images)}
+        if word is not None:
+            query = f"SELECT s.image {_OPEN} AND s.word = (SELECT id FROM words WHERE word = :word)"
+        elif images is not None:
+            query = f"SELECT DISTINCT s.image {_OPEN} AND {_AMONG}"
+        else:  # of each image only as many are looked at as it takes to find one that is open
+            query = f"SELECT id FROM images WHERE EXISTS (SELECT 1 {_OPEN} AND s.image = images.id)"
+        return (image for (image,) in self._db.execute(query, values))
+
+    def open_by_word(self, model: int, word: str | None = None) -> list[OpenOfWord]:
+        """The undecided suggestions of each word, or of one; where one stroke settles most, first."""
+        rows = self._db.execute(
+            "SELECT words.word, count(*), sum(s.probability >= 0.5), "
+            "total(CASE WHEN s.probability >= 0.5 THEN s.probability END) AS right, avg(s.probability) "
+            f"{_OPEN} AND words.word = coalesce(:word, words.word) "
+            "GROUP BY s.word ORDER BY right DESC, count(*) DESC, words.word",
+            {"model": model, "word": word},
+        )
+        return [OpenOfWord(*row) for row in rows]
+
+    def surest(
+        self, model: int, *, word: str | None = None, after: tuple[float, int] | None = None
+    ) -> Iterator[Open]:
+        """Undecided suggestions by falling probability, read only as far as they are asked for.
+
+        `after` names the probability and image of the last one seen, where the rest is wanted.
+        """
+        return self._merged(model, word, [_FALLING], lambda s: (-s.probability, s.image, s.word), after)
+
+    def most_uncertain(self, model: int, *, word: str | None = None) -> Iterator[Open]:
+        """Undecided suggestions by their distance from even odds, read only as far as they are asked for."""
+        parts = [f"AND s.probability >= 0.5 {_RISING}", f"AND s.probability < 0.5 {_FALLING}"]
+        return self._merged(model, word, parts, lambda s: (abs(s.probability - 0.5), s.image, s.word))
+
+    def _merged(
+        self,
+        model: int,
+        word: str | None,
+        parts: list[str],
+        key: Callable[[Open], Any],
+        after: tuple[float, int] | None = None,
+    ) -> Iterator[Open]:
+        """Streams of each word, which the index on (model, word, probability) has in order, merged into one."""
+        streams = [
+            self._stream(model, number, text, part, after)
+            for number, text in self._words(model, word)
+            for part in parts
+        ]
+        return heapq.merge(*streams, key=key)
+
+    def _stream(
+        self, model: int, number: int, word: str, part: str, after: tuple[float, int] | None
+    ) -> Iterator[Open]:
+        below, image = after or (None, None)
+        beyond = "" if after is None else _AFTER
+        rows = self._db.execute(
+            f"SELECT s.image, s.probability {_OPEN} AND s.word = :word {beyond} {part}",
+            {"model": model, "word": number, "below": below, "image": image},
+        )
+        return (Open(image, word, probability) for image, probability in rows)
+
+    def _words(self, model: int, word: str | None) -> list[tuple[int, str]]:
+        """(id, word) of the words that a model suggests, found by leaps from one to the next."""
+        if word is not None:
+            return self._db.execute("SELECT id, word FROM words WHERE word = ?", (word,)).fetchall()
+        return self._db.execute(
+            "WITH RECURSIVE used (id) AS (SELECT min(word) FROM suggestions WHERE model = :model UNION ALL "
+            "SELECT (SELECT min(word) FROM suggestions WHERE model = :model AND word > used.id) FROM used "
+            "WHERE used.id IS NOT NULL) SELECT words.id, words.word FROM used JOIN words USING (id)",
+            {"model": model},
+        ).fetchall()
 
     def probability(self, model: int, image: int, word: str) -> float | None:
         row = self._db.execute(
@@ -135,3 +218,10 @@ class Suggestions:
             (model, image, word),
         ).fetchone()
         return None if row is None else row[0]
+
+
+_AMONG = "s.image IN (SELECT value FROM json_each(:images))"
+
+
+def _json(images: Iterable[int]) -> str:
+    return json.dumps([int(image) for image in images])

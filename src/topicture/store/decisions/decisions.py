@@ -230,6 +230,20 @@ class Decisions:
             found.update(image for (image,) in rows)
         return sorted(found)
 
+    def left_out(self, image: int, word: str) -> bool:
+        """Whether an image with a file and a caption of its owner's has no verdict on this word."""
+        marks = ", ".join(f"'{source}'" for source in CAPTIONING)
+        return bool(
+            self._db.execute(
+                "SELECT EXISTS (SELECT 1 FROM tags WHERE image = :image AND verdict = 'present' "
+                f"AND source IN ({marks})) "
+                "AND NOT EXISTS (SELECT 1 FROM tags JOIN words ON words.id = tags.word "
+                "WHERE image = :image AND words.word = :word) "
+                "AND EXISTS (SELECT 1 FROM places WHERE image = :image AND gone IS NULL)",
+                {"image": image, "word": word},
+            ).fetchone()[0]
+        )
+
     def word_counts(self) -> list[tuple[str, int, int]]:
         """(word, images that have it, images it was rejected for), most frequent first."""
         return self._db.execute(

@@ -78,7 +78,8 @@ def map_points(catalog: Catalog, version: str) -> bytes:
     _flag(flags, found.images, catalog.decisions.tagged_images(), TAGGED)
     models = catalog.suggestions.models()
     if models:
-        _flag(flags, found.images, catalog.suggestions.images(models[0].id), SUGGESTED)
+        suggested = np.fromiter(catalog.suggestions.open_images(models[0].id), np.int64)
+        _flag(flags, found.images, suggested, SUGGESTED)
     order = np.random.default_rng(0).permutation(len(found.images))
     columns = (found.images, found.places[:, 0], found.places[:, 1], flags)
     return b"".join(column[order].tobytes() for column in columns)

@@ -44,7 +44,7 @@ def list_words(catalog: Catalog, containing: str = "") -> list[WordSummary]:
     `containing` keeps words that have this text in them, whatever the case.
     """
     models = catalog.suggestions.models()
-    waiting = dict(catalog.suggestions.count_by_word(models[0].id)) if models else {}
+    waiting = {tag.word: tag.open for tag in catalog.suggestions.open_by_word(models[0].id)} if models else {}
     precision: dict[str, float | None] = {}
     if models:
         with suppress(TopictureError):  # a model without a report is still a model

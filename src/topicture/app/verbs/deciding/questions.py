@@ -1,0 +1,52 @@
+"""Single questions for the page, in the orders of the command line and one more: what was left out."""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from topicture.app.verbs.deciding.cards import cards
+from topicture.app.verbs.deciding.left_out import left_out
+from topicture.app.verbs.deciding.pace import decisions_per_minute
+from topicture.app.verbs.reviewing import ORDERS, queue
+from topicture.errors import TopictureError
+from topicture.store import Catalog
+from topicture.store.decisions.past_steps import PastSteps
+
+__all__ = ["PAGE_ORDERS", "Questions", "questions"]
+
+PAGE_ORDERS = (*ORDERS, "missing")
+COUNTED = 1000
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions to ask next: cards of photos with a word and its probability.
+
+    `left` counts all that could be asked; where it is `at_least`, there are that many or more.
+    """
+
+    questions: list[dict[str, Any]]
+    left: int
+    at_least: bool
+    pace: float | None
+
+
+def questions(
+    catalog: Catalog, order: str = "uncertain", *, word: str | None = None, limit: int = 30
+) -> Questions:
+    """The next questions in an order; "missing" asks about tagged photos: did you leave this out?"""
+    if order not in PAGE_ORDERS:
+        raise TopictureError(f"there is no order {order!r}; there are: {', '.join(PAGE_ORDERS)}")
+    if order == "missing":
+        found = list(islice(left_out(catalog, word), max(limit, COUNTED)))
+        asked = [(pair.image, pair.word, pair.probability) for pair in found[:limit]]
+        left, at_least = len(found), len(found) == max(limit, COUNTED)
+    else:
+        asked = [(q.image, q.word, q.probability) for q in queue(catalog, order, tag=word, limit=limit)]
+        counts = catalog.suggestions.open_by_word(catalog.suggestions.newest().id, word)
+        left, at_least = sum(tag.open for tag in counts), False
+    known = cards(catalog, (image for image, _, _ in asked))
+    pace = decisions_per_minute(PastSteps(catalog.database).review_times(60))
+    return Questions(
+        [{**known[image], "word": text, "probability": p} for image, text, p in asked], left, at_least, pace
+    )
