@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_limits
 
 from topicture.app.progress import Report
 
@@ -28,6 +31,11 @@ Floats = np.ndarray  # of single precision
 
 def lay_out(rows: Any, report: Report, seed: int = 0) -> Floats:
     """Places (D, 2) of photos with such rows (D, L), read block by block."""
+    with threadpool_limits(1):  # threads that wait for each other take many times as long on a busy machine
+        return _lay_out(rows, report, seed)
+
+
+def _lay_out(rows: Any, report: Report, seed: int) -> Floats:
     n = rows.shape[0]
     random = np.random.default_rng(seed)
     sample = np.sort(random.permutation(n)[:SAMPLE])
@@ -51,14 +59,12 @@ def lay_out(rows: Any, report: Report, seed: int = 0) -> Floats:
 
 def _directions(rows: Floats) -> tuple[Floats, Floats]:
     """The mean, and the directions (L, d) in which rows differ most."""
-    centre = rows.mean(axis=0)
-    values, vectors = np.linalg.eigh((rows - centre).T @ (rows - centre))
-    return centre, np.ascontiguousarray(vectors[:, np.argsort(-values)[:DIRECTIONS]].astype(np.float32))
+    n = min(DIRECTIONS, *rows.shape)
+    found = PCA(n, svd_solver="randomized", random_state=0).fit(rows)
+    return found.mean_.astype(np.float32), found.components_.T.astype(np.float32)
 
 
 def _neighbour_map(rows: Floats, seed: int) -> Floats:
-    from sklearn.manifold import TSNE
-
     if len(rows) < FEWEST or not np.ptp(rows, axis=0).any():
         return np.pad(rows, ((0, 0), (0, 2)))[:, :2]
     perplexity = min(PERPLEXITY, (len(rows) - 1) / 3)
