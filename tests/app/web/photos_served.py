@@ -148,7 +148,8 @@ def page(browser, served):
     try:
         page.goto(served.first_address)
         yield page
-        assert [line for line in said if not any(part in line for part in page.expected)] == []
+        unexpected = [line for line in said if not any(part in line for part in page.expected)]
+        assert unexpected == [], unexpected
     finally:
         context.close()
 
