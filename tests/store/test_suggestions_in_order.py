@@ -64,7 +64,8 @@ def test_numbers_of_each_word(catalog):
     }
     for each in found:
         likely = [s.probability for s in everything if s.word == each.word and s.probability >= 0.5]
-        assert each.likely == len(likely) and each.right == pytest.approx(sum(likely))
+        assert each.likely == len(likely)
+        assert each.right == pytest.approx(sum(likely))
     assert [each.right for each in found] == sorted((each.right for each in found), reverse=True)
     assert catalog.suggestions.open_by_word(1, "c") == [each for each in found if each.word == "c"]
 

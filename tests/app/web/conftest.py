@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from photo_folder import copy_library, learn, make_library
 from PIL import Image
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from topicture.app.verbs.library import Library
@@ -45,6 +45,7 @@ def serving(site):
     """The page of a site on a free port, in a thread of this process."""
     app = build(site)
     app.router.routes.insert(0, Route("/api/thumbnails/{id:int}", _thumbnail))
+    app.router.routes.insert(0, Route("/api/complete", lambda request: JSONResponse({"words": []})))
     listening = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=1))
