@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from topicture.corpus import Vocabulary
 from topicture.errors import TopictureError
+from topicture.moved import moved
 
 __all__ = [
     "Lexicon",
@@ -29,6 +30,8 @@ __all__ = [
     "format_terms",
     "split_query",
 ]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 # Phones and word processors replace the typewriter's quote and minus as one types.
 QUOTES, MINUSES = '"“”„', "-−–"

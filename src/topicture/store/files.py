@@ -1,9 +1,12 @@
 """Pictures and the files they lie in, present and gone."""
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from topicture.store.database import CatalogError, Database
 
@@ -129,6 +132,11 @@ class Files:
             if wanted is None or image in wanted
         ]
 
+    def living_images(self) -> np.ndarray:
+        """The numbers of all images that have a file, ascending."""
+        rows = self._db.execute("SELECT DISTINCT image FROM places WHERE gone IS NULL ORDER BY image")
+        return np.fromiter((image for (image,) in rows), np.int64)
+
     def paths_of(self, image: int, *, gone: bool = False) -> list[str]:
         """Where an image lies; with `gone`, where it once lay."""
         condition = "gone IS NOT NULL" if gone else "gone IS NULL"
@@ -137,14 +145,20 @@ class Files:
 
     def first_paths(self, images: Iterable[int]) -> dict[int, str]:
         """The first living path of each image, or the first that it once had."""
-        paths = {}
-        for image in images:
-            row = self._db.execute(
-                "SELECT path FROM places WHERE image = ? ORDER BY gone IS NOT NULL, path LIMIT 1", (image,)
-            ).fetchone()
-            if row is not None:
-                paths[image] = stored_path(row[0])
-        return paths
+        rows = self._db.execute(
+            "SELECT image, path FROM places WHERE image IN (SELECT value FROM json_each(?)) "
+            "ORDER BY image, gone IS NULL, path DESC",
+            (json.dumps([int(image) for image in images]),),
+        )
+        return {image: stored_path(path) for image, path in rows}  # of several, the last of them stays
+
+    def gone_images(self) -> list[int]:
+        """Images without any file."""
+        rows = self._db.execute(
+            "SELECT DISTINCT image FROM places AS p WHERE gone IS NOT NULL "
+            "AND NOT EXISTS (SELECT 1 FROM places WHERE image = p.image AND gone IS NULL)"
+        )
+        return [image for (image,) in rows]
 
     def by_content(self, prefix: str) -> list[int]:
         """Images whose content hash begins with hexadecimal digits."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from topicture.errors import NotFitted
 from topicture.store.database import CatalogError, Database
+from topicture.store.lending import lend
 
 __all__ = ["LearnedModel", "Open", "OpenOfWord", "Suggestions"]
 
@@ -42,10 +43,10 @@ class OpenOfWord(NamedTuple):
     mean: float
 
 
-# Suggestions of one model without a verdict, for images that have a file and words that were not deleted.
+# Suggestions of one model without a verdict, for images that have a file and words that may be suggested.
 _OPEN = """
 FROM suggestions AS s JOIN words ON words.id = s.word
-WHERE s.model = :model AND words.deleted IS NULL
+WHERE s.model = :model AND words.deleted IS NULL AND words.policy != 'never'
 AND NOT EXISTS (SELECT 1 FROM tags WHERE tags.image = s.image AND tags.word = s.word)
 AND EXISTS (SELECT 1 FROM places WHERE places.image = s.image AND gone IS NULL)
 """
@@ -100,11 +101,17 @@ class Suggestions:
     def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
         """Make (image, word id, probability) rows the suggestions of a model."""
         with self._db.transaction():
+            self._db.execute("DELETE FROM lent WHERE model = ?", (model,))
             self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
             self._db.execute_many(
                 "INSERT INTO suggestions VALUES (?, ?, ?, ?)",
                 [(model, image, word, probability) for image, word, probability in rows],
             )
+            targets = self._db.execute(
+                "SELECT DISTINCT merged FROM words WHERE merged IS NOT NULL"
+            ).fetchall()
+            for (word,) in targets:
+                lend(self._db, word, model)
             self._db.execute("UPDATE models SET annotated = ? WHERE id = ?", (time.time(), model))
 
     def open(self, model: int, *, word: str | None = None, image: int | None = None) -> list[Open]:
@@ -122,6 +129,24 @@ class Suggestions:
         """Number of undecided suggestions, and of the images they are for."""
         query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
         return self._db.execute(query, {"model": model}).fetchone()
+
+    def open_counts(self, model: int, images: Iterable[int]) -> dict[int, int]:
+        """Number of undecided suggestions of each of some images that has any."""
+        query = f"SELECT s.image, count(*) {_OPEN} AND {_AMONG} GROUP BY s.image"
+        return dict(self._db.execute(query, {"model": model, "images": _json(images)}).fetchall())
+
+    def open_images(
+        self, model: int, *, word: str | None = None, images: Iterable[int] | None = None
+    ) -> Iterator[int]:
+        """Images with an undecided suggestion: of one word, or of any; of some images, or of all."""
+        values = {"model": model, "word": word, "images": "" if images is None else _json(images)}
+        if word is not None:
+            query = f"SELECT s.image {_OPEN} AND s.word = (SELECT id FROM words WHERE word = :word)"
+        elif images is not None:
+            query = f"SELECT DISTINCT s.image {_OPEN} AND {_AMONG}"
+        else:  # of each image only as many are looked at as it takes to find one that is open
+            query = f"SELECT id FROM images WHERE EXISTS (SELECT 1 {_OPEN} AND s.image = images.id)"
+        return (image for (image,) in self._db.execute(query, values))
 
     def open_by_word(self, model: int, word: str | None = None) -> list[OpenOfWord]:
         """The undecided suggestions of each word, or of one; where one stroke settles most, first."""
@@ -186,11 +211,6 @@ class Suggestions:
             {"model": model},
         ).fetchall()
 
-    def images(self, model: int, word: str | None = None) -> set[int]:
-        """The images that have undecided suggestions, of one word or of any."""
-        query = f"SELECT DISTINCT s.image {_OPEN} AND words.word = coalesce(:word, words.word)"
-        return {image for (image,) in self._db.execute(query, {"model": model, "word": word})}
-
     def probability(self, model: int, image: int, word: str) -> float | None:
         row = self._db.execute(
             "SELECT probability FROM suggestions WHERE model = ? AND image = ? "
@@ -198,3 +218,10 @@ class Suggestions:
             (model, image, word),
         ).fetchone()
         return None if row is None else row[0]
+
+
+_AMONG = "s.image IN (SELECT value FROM json_each(:images))"
+
+
+def _json(images: Iterable[int]) -> str:
+    return json.dumps([int(image) for image in images])

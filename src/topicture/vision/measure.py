@@ -16,6 +16,7 @@ import numpy as np
 
 from topicture.collection.identity import seen_id
 from topicture.errors import ImageError
+from topicture.moved import moved
 from topicture.vision.features.blobs import BLOBS, blob_features
 from topicture.vision.features.colour import colour_layout
 from topicture.vision.features.sift import sift_patches
@@ -27,6 +28,8 @@ from topicture.vision.segment import crop_dark_border, segment
 from topicture.vision.worker_process import Failure
 
 __all__ = ["Measured", "Measurer", "Task", "Unmeasured", "content_id", "exact_id", "photo_regions"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,28 +1,31 @@
 """What tests of the page share: a collection that is learned once, a server for each test, and a browser."""
 
 import contextlib
-import io
 import json
+import os
 import shutil
 import socket
 import threading
 import urllib.request
-from types import SimpleNamespace
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 import uvicorn
 from photo_folder import copy_library, learn, make_library
-from PIL import Image
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from topicture.app.verbs.library import Library
+from topicture.app.web.access import Access
 from topicture.app.web.application import build
+from topicture.app.web.guard import Guard
 from topicture.app.web.site import Site
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))),
+    None,
+)
+# Nothing of the browser's own asks anybody anything; WebGL is drawn by the processor.
 QUIET = (
     "--no-sandbox",
     "--disable-background-networking",
@@ -30,30 +33,29 @@ QUIET = (
     "--disable-sync",
     "--no-first-run",
     "--disable-quic",
+    "--enable-unsafe-swiftshader",
 )
 
 
-def _thumbnail(request):
-    with Image.open(request.app.state.site.library.path(request.path_params["id"])) as image:
-        buffer = io.BytesIO()
-        image.convert("RGB").save(buffer, "JPEG")
-    return Response(buffer.getvalue(), media_type="image/jpeg", headers={"Cache-Control": "max-age=600"})
+class Served:
+    """A running server and whoever was let in: `get` and `post` give (status, value)."""
 
+    def __init__(self, site, access):
+        self.site, self.access = site, access
+        self.library = site.library
+        self.url = access.address.rstrip("/")
+        self.first_address = access.first_address
+        self.cookie = access.cookie().partition(";")[0]
 
-@contextlib.contextmanager
-def serving(site):
-    """The page of a site on a free port, in a thread of this process."""
-    app = build(site)
-    app.router.routes.insert(0, Route("/api/thumbnails/{id:int}", _thumbnail))
-    app.router.routes.insert(0, Route("/api/complete", lambda request: JSONResponse({"words": []})))
-    listening = socket.create_server(("127.0.0.1", 0))
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
+    def get(self, path, **parameters):
+        return self._ask(f"/api/{path}" + (f"?{urlencode(parameters)}" if parameters else ""), None)
 
-    def ask(path, body):
-        request = urllib.request.Request(url + path, body, {"Content-Type": "application/json"})
+    def post(self, path, body=None):
+        return self._ask(f"/api/{path}", json.dumps(body or {}).encode())
+
+    def _ask(self, path, body):
+        headers = {"Cookie": self.cookie, "Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, body, headers)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, json.loads(answer.read())
@@ -61,21 +63,28 @@ def serving(site):
             with error:
                 return error.code, json.loads(error.read())
 
+
+@contextlib.contextmanager
+def serving(site):
+    """The page of a site on a free port, in a thread of this process."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    access = Access("127.0.0.1", listening.getsockname()[1])
+    server = uvicorn.Server(
+        uvicorn.Config(
+            Guard(build(site), access), log_level="warning", ws="none", timeout_graceful_shutdown=1
+        )
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
     try:
         while not server.started and thread.is_alive():
             thread.join(0.01)
-        yield SimpleNamespace(
-            site=site,
-            library=site.library,
-            url=url,
-            first_address=f"{url}/",
-            get=lambda path, **query: ask(f"/api/{path}" + (f"?{urlencode(query)}" if query else ""), None),
-            post=lambda path, body=None: ask(f"/api/{path}", json.dumps(body or {}).encode()),
-        )
+        yield Served(site, access)
     finally:
         server.should_exit = True
         thread.join(20)
         listening.close()
+        site.close()
 
 
 @pytest.fixture(scope="session")
@@ -113,8 +122,10 @@ def browser():
 
 @pytest.fixture
 def page(browser, served):
-    """A page whose test fails on any message of its console and on any request elsewhere."""
+    """A page of a browser that was let in. Whatever it says on its console, and whatever it asks of anybody but the
+    server, fails the test; `page.expected` takes parts of messages that a test wants."""
     with opened(browser, served.url) as page:
+        page.goto(served.first_address)
         yield page
 
 
@@ -125,16 +136,30 @@ def opened(browser, url, **options):
     page = context.new_page()
     page.set_default_timeout(10_000)
     said, page.expected = [], []
-    context.on(
-        "request",
-        lambda request: (
-            said.append(request.url) if urlsplit(request.url).netloc != urlsplit(url).netloc else None
-        ),
-    )
+    context.on("request", lambda request: _check_request(request.url, url, said))
     page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: said.append(f"error: {error}"))
     try:
         yield page
-        assert [line for line in said if not any(part in line for part in page.expected)] == []
+        unexpected = [line for line in said if not any(part in line for part in page.expected)]
+        assert unexpected == []
     finally:
         context.close()
+
+
+def _check_request(asked, url, said):
+    parts = urlsplit(asked)
+    if parts.scheme not in ("data", "blob") and parts.netloc != urlsplit(url).netloc:
+        said.append(f"a request to {asked}")
+
+
+@pytest.fixture
+def shot(request):
+    """Save a picture of a page where TOPICTURE_SHOTS names a folder; for people who look at it."""
+    folder = os.environ.get("TOPICTURE_SHOTS")
+
+    def take(page, name):
+        if folder:
+            page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+    return take

@@ -21,7 +21,7 @@ from topicture.app.learning.choosing import choose_and_fit, fit
 from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.training_tags import TrainingTags, gather
 from topicture.app.learning.unseen_answers import UnseenAnswers
-from topicture.app.progress import Report, silent
+from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import columns_of
@@ -33,7 +33,7 @@ from topicture.vision.features.transform import Features
 from topicture.vision.pipeline import Description, Photo, describe
 from topicture.vision.recipe import REGION_PARTS, Recipe
 
-__all__ = ["LearnReport", "learn", "look_at", "unreadable_lines"]
+__all__ = ["LearnReport", "learn", "look_at", "note_reasons", "unreadable_lines"]
 
 REGION_MODEL = "corr-lda"
 TOLD_PRECISION = 0.95
@@ -70,8 +70,11 @@ def learn(
     workers: int = 2,
     seed: int = 0,
     report: Report = silent,
+    trace: Trace = untold,
 ) -> LearnReport:
     """Learn from everything that people have decided; the same photos and decisions give the same model.
+
+    The catalog's lock is held only while decisions are read, and while the model is stored.
 
     Parameters
     ----------
@@ -88,41 +91,47 @@ def learn(
     if model != "auto":
         annotator_class(model)  # an unknown name is told before the work
     training_tags = gather(catalog, min_count)
-    description = look_at(
-        catalog,
-        training_tags.images,
-        Recipe(**catalog.get("recipe")),
-        workers,
-        report,
-        training_tags=training_tags,
-    )
-    corpus, kept = description.corpus, description.kept
-    n_tagged = int(corpus.tagged.sum())
-    truth, known = training_tags.truth[kept], training_tags.known[kept]
-    annotator, trial, members, scores = choose_and_fit(
-        corpus,
-        model,
-        known.any(axis=1),
-        groups=look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept]),
-        budget_seconds=budget_seconds,
-        seed=seed,
-        report=report,
-    )
-    presence, pairs = _calibrate(scores, truth, known, seed)
-    region_annotator = None
-    if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
-        region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report)
-    by_region = next((a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None)
-    told = _told(trial, pairs, corpus, min_count, n_tagged)
-    learned = Learned(
-        annotator,
-        region_annotator,
-        description.features,
-        presence,
-        pairs.above(LEAST_PRESENCE),
-        told,
-        UnseenAnswers.of(corpus, scores),
-    )
+    recipe = Recipe(**catalog.get("recipe"))
+    with catalog.others_may_write("learn"):  # reviewing goes on meanwhile
+        description = look_at(
+            catalog,
+            training_tags.images,
+            recipe,
+            workers,
+            report,
+            training_tags=training_tags,
+        )
+        corpus, kept = description.corpus, description.kept
+        n_tagged = int(corpus.tagged.sum())
+        truth, known = training_tags.truth[kept], training_tags.known[kept]
+        annotator, trial, members, scores = choose_and_fit(
+            corpus,
+            model,
+            known.any(axis=1),
+            groups=look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept]),
+            budget_seconds=budget_seconds,
+            seed=seed,
+            report=report,
+            trace=trace,
+        )
+        presence, pairs = _calibrate(scores, truth, known, seed)
+        region_annotator = None
+        if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
+            region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report, trace)
+        by_region = next(
+            (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
+        )
+        told = _told(trial, pairs, corpus, min_count, n_tagged)
+        learned = Learned(
+            annotator,
+            region_annotator,
+            description.features,
+            presence,
+            pairs.above(LEAST_PRESENCE),
+            told,
+            UnseenAnswers.of(corpus, scores),
+        )
+    note_reasons(catalog, description, training_tags.images)
     with catalog.new_folder("models") as (name, folder):
         save_learned(folder, learned)
     facts = {
@@ -159,12 +168,12 @@ def look_at(
     training_tags: TrainingTags | None = None,
     vocabulary: Any = None,
 ) -> Description:
-    """Describe photos by numbers, through the catalog's cache; those that can't be read are noted with the reason."""
+    """Describe photos by numbers, through the catalog's cache; changes nothing in the catalog itself."""
     if not images:
         raise CorpusError("there are no photos; run 'topicture scan'")
     photos = [Photo(image.content.hex(), catalog.root / image.path) for image in images]
     recipe = views if isinstance(views, Recipe) else views.recipe
-    description = describe(
+    return describe(
         photos,
         views,
         captions=training_tags.captions if training_tags else None,
@@ -174,12 +183,15 @@ def look_at(
         extra=REGION_PARTS if recipe.has_regions else (),
         progress=lambda done, total: report("Looking at photos", done, total),
     )
+
+
+def note_reasons(catalog: Catalog, description: Description, images: list[LivingImage]) -> None:
+    """Note which photos could not be read, and why."""
     reasons: dict[int, str | None] = {image.image: None for image in images}
     by_content = {image.content.hex(): image.image for image in images}
     reasons.update({by_content[bad.source]: bad.reason for bad in description.unreadable})
     with catalog.database.transaction():
         catalog.files.set_reasons(reasons)
-    return description
 
 
 def unreadable_lines(description: Description, images: Iterable[LivingImage]) -> tuple[str, ...]:

@@ -73,29 +73,41 @@ def load_learned(folder: Path, *, regions: bool = True) -> Learned:
         A file is missing, damaged, foreign, or the parts do not fit each other.
     """
     annotator = load_annotator(folder / "model.safetensors")
-    answers = folder / "answers.safetensors"
     header, arrays = read_model(folder / "features.safetensors")
-    _, calibration = read_model(folder / "presence.safetensors")
     try:
-        presence = Presence(**{name: calibration[name] for name in Presence._fields})
-        pairs = JudgedPairs(**{name: calibration[f"pairs/{name}"] for name in JudgedPairs._fields})
         features = Features.from_arrays(arrays, header["features"])
     except KeyError as missing:
         raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
-    for what, is_right in _fits(presence, pairs, len(annotator.vocabulary_)):
-        if not is_right:
-            raise ModelFileError(f"{folder}: the {what} does not fit the model; learn again")
+    presence, pairs = load_judged(folder, len(annotator.vocabulary_))
     return Learned(
         annotator,
         load_region_annotator(folder) if regions else None,
         features,
-        Presence(*(np.asarray(array, np.float64) for array in presence)),
+        presence,
         pairs,
         load_report(folder),
-        UnseenAnswers.from_arrays(read_model(answers)[1], len(annotator.vocabulary_), str(answers))
-        if answers.exists()
-        else None,
+        load_answers(folder, len(annotator.vocabulary_)),
     )
+
+
+def load_judged(folder: Path, n_words: int) -> tuple[Presence, JudgedPairs]:
+    """The calibration of a model of `n_words` words, and what it was judged by; raises ModelFileError."""
+    _, arrays = read_model(folder / "presence.safetensors")
+    try:
+        presence = Presence(**{name: arrays[name] for name in Presence._fields})
+        pairs = JudgedPairs(**{name: arrays[f"pairs/{name}"] for name in JudgedPairs._fields})
+    except KeyError as missing:
+        raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
+    for what, is_right in _fits(presence, pairs, n_words):
+        if not is_right:
+            raise ModelFileError(f"{folder}: the {what} does not fit the model; learn again")
+    return Presence(*(np.asarray(array, np.float64) for array in presence)), pairs
+
+
+def load_answers(folder: Path, n_words: int) -> UnseenAnswers | None:
+    """What a model of `n_words` words answered while tags were hidden, where that was kept; raises ModelFileError."""
+    path = folder / "answers.safetensors"
+    return UnseenAnswers.from_arrays(read_model(path)[1], n_words, str(path)) if path.exists() else None
 
 
 def _fits(presence: Presence, pairs: JudgedPairs, n_words: int) -> Iterator[tuple[str, bool]]:

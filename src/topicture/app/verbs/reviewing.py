@@ -97,7 +97,7 @@ def _together(
 
 def _teaching(catalog: Catalog, model: int, tag: str | None, n: int) -> Iterator[Open]:
     """Photo by photo: those that teach most, then the rest by what is surest of them."""
-    ranks = _teaching_ranks(catalog, catalog.suggestions.images(model, tag), n)
+    ranks = _teaching_ranks(catalog, set(catalog.suggestions.open_images(model, word=tag)), n)
     rest = (suggestion.image for suggestion in catalog.suggestions.surest(model, word=tag))
     return _together(catalog, model, "certain", tag, chain(sorted(ranks, key=ranks.__getitem__), rest))
 
@@ -133,16 +133,12 @@ def accept_above(
 
     One undo takes all of it back.
     """
-    from topicture.annotations.choice.presence import thresholds
-    from topicture.app.learning.model_folder import load_learned
+    from topicture.app.verbs.words.policies import least_presence
 
     if not 0 < precision < 1:
         raise TopictureError(f"the precision lies between 0 and 1, as in 0.95; not {precision:g}")
     model = catalog.suggestions.newest()
-    learned = load_learned(catalog.model_folder(model))
-    least = dict(
-        zip(learned.vocabulary, thresholds(learned.pairs, len(learned.vocabulary), precision), strict=True)
-    )
+    least = least_presence(catalog, model)(precision)
     chosen = [
         s for s in catalog.suggestions.open(model.id, word=tag) if s.probability >= least.get(s.word, np.inf)
     ]

@@ -4,11 +4,11 @@ A photo's score is that of `search.index`, the probability that it has all the w
 a person has said about a word of a photo counts as certain, whatever the model thinks.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Vocabulary
 from topicture.errors import DataNotFound, TopictureError
 from topicture.search import Query, SearchIndexError, WordIndex
@@ -17,7 +17,7 @@ from topicture.search.query import Lexicon, QueryWord
 from topicture.store import Catalog
 from topicture.store.shards import ShardError
 
-__all__ = ["SearchHit", "SimilarPhoto", "search", "similar"]
+__all__ = ["SearchHit", "SearchPage", "SimilarPhoto", "likenesses", "search", "search_page", "similar"]
 
 LEAST_PROBABILITY = 0.01  # what is less probable is no answer to a query
 
@@ -34,6 +34,16 @@ class SearchHit:
 
 
 @dataclass(frozen=True)
+class SearchPage:
+    """A part of what a search found, the words of the query as the collection spells them, and `total` hits."""
+
+    wanted: tuple[str, ...]
+    unwanted: tuple[str, ...]
+    total: int
+    hits: tuple[SearchHit, ...]
+
+
+@dataclass(frozen=True)
 class SimilarPhoto:
     """A photo, and the cosine of its appearance and the one asked about."""
 
@@ -47,8 +57,15 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
 
     Raises QueryError or UnknownWords where the text can't be understood.
     """
+    return list(search_page(catalog, text, 0, limit).hits)
+
+
+def search_page(catalog: Catalog, text: str, offset: int, limit: int) -> SearchPage:
+    """A part of what `search` finds, from `offset` on, and how much that is in all."""
     if limit < 1:
         raise TopictureError(f"the number of photos to find must be at least 1, not {limit}")
+    if offset < 0:
+        raise TopictureError(f"results are read from 0 on, not {offset}")
     index = _open_index(catalog)
     words = set(catalog.decisions.word_ids()) | set(index.vocabulary if index else ())
     if not words:
@@ -57,22 +74,15 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
     query = lexicon.parse(text)
     table = _Table(catalog, index, query, lexicon.vocabulary)
     scores = log_scores(query, table.log_presence.__getitem__)
-    hits: list[SearchHit] = []
-    position, step = 0, 2 * limit
-    # The best few are looked up; those whose file is gone make room for the next.
-    order = top_positions(scores, step)
-    while len(hits) < limit and position < len(order):
-        here = int(order[position])
-        if scores[here] < np.log(LEAST_PROBABILITY):
-            break
-        hit = table.hit(here, float(np.exp(scores[here])))
-        if hit is not None:
-            hits.append(hit)
-        position += 1
-        if position == len(order) < len(scores):
-            step *= 4
-            order = top_positions(scores, step)
-    return hits
+    likely = np.flatnonzero(scores >= np.log(LEAST_PROBABILITY))
+    likely = likely[~_is_in(table.images[likely], _sorted(set(catalog.files.gone_images())))]
+    best = top_positions(scores[likely], offset + limit)[offset:]
+    return SearchPage(
+        tuple(word.word for word in query.wanted),
+        tuple(word.word for word in query.unwanted),
+        len(likely),
+        tuple(table.hits(likely[best], np.exp(scores[likely[best]]))),
+    )
 
 
 class _Table:
@@ -81,18 +91,23 @@ class _Table:
     def __init__(self, catalog: Catalog, index: WordIndex | None, query: Query, vocabulary: Vocabulary):
         self._catalog = catalog
         self._vocabulary = vocabulary
+        self._indexed: slice | np.ndarray = slice(None)  # where the photos of the index stand among all
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
         self.images = self._candidates(index)
         self.log_presence = {word: self._of(word, index) for word in self._said}
 
-    def hit(self, position: int, probability: float) -> SearchHit | None:
-        image = int(self.images[position])
-        paths = self._catalog.files.paths_of(image)
-        if not paths:
-            return None
-        words = {word.word: float(np.exp(self.log_presence[word][position])) for word in self._said}
-        said = tuple(word.word for word, (yes, no) in self._said.items() if image in yes or image in no)
-        return SearchHit(paths[0], image, probability, words, said)
+    def hits(self, positions: np.ndarray, probabilities: np.ndarray) -> Iterator[SearchHit]:
+        images = self.images[positions].tolist()
+        paths = self._catalog.files.first_paths(images)
+        for position, image, probability in zip(
+            positions.tolist(), images, probabilities.tolist(), strict=True
+        ):
+            if image in paths:
+                words = {word.word: float(np.exp(self.log_presence[word][position])) for word in self._said}
+                said = tuple(
+                    word.word for word, (yes, no) in self._said.items() if image in yes or image in no
+                )
+                yield SearchHit(paths[image], image, probability, words, said)
 
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
         spellings = [self._vocabulary[i] for i in word.ids]
@@ -106,14 +121,17 @@ class _Table:
             return said
         indexed = np.asarray(self._catalog.index_images())
         new = said[~_is_in(said, indexed)]
-        return np.sort(np.concatenate([indexed, new])) if len(new) else indexed
+        if not len(new):
+            return indexed
+        images = np.sort(np.concatenate([indexed, new]))
+        self._indexed = np.searchsorted(images, indexed)
+        return images
 
     def _of(self, word: QueryWord, index: WordIndex | None) -> np.ndarray:
         log_presence = np.full(len(self.images), -np.inf)
         spellings = [self._vocabulary[i] for i in word.ids]
         if index is not None and (known := [s for s in spellings if s in index.vocabulary]):
-            at = np.searchsorted(self.images, self._catalog.index_images())
-            log_presence[at] = index.log_presence([index.vocabulary.index(s) for s in known])
+            log_presence[self._indexed] = index.log_presence([index.vocabulary.index(s) for s in known])
         for images, value in zip(self._said[word], (0.0, -np.inf), strict=True):
             here = _sorted(images)
             log_presence[np.searchsorted(self.images, here[_is_in(here, self.images)])] = value
@@ -134,6 +152,21 @@ def _is_in(images: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 
 def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]:
     """The photos that look most like one of the collection, best first."""
+    images, likeness = likenesses(catalog, image)
+    likeness[images == image] = -np.inf
+    best = top_positions(likeness, min(4 * limit, len(images)))
+    paths = catalog.files.first_paths(images[best].tolist())
+    gone = set(catalog.files.gone_images())
+    found = [
+        SimilarPhoto(paths[number], number, value)
+        for number, value in zip(images[best].tolist(), likeness[best].tolist(), strict=True)
+        if number in paths and number not in gone and value > -np.inf
+    ]
+    return found[:limit]
+
+
+def likenesses(catalog: Catalog, image: int) -> tuple[np.ndarray, np.ndarray]:
+    """The photos of the index, and the cosine of the appearance of each and of one of them."""
     rows = catalog.features()
     if rows is None:
         raise DataNotFound(
@@ -153,13 +186,7 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
         )
     if not np.isfinite(likeness).all():
         raise ShardError(f"{rows.folder}: holds values that are not numbers; run 'topicture annotate'")
-    likeness[at] = -np.inf
-    found: list[SimilarPhoto] = []
-    for position in rank(likeness)[: 4 * limit]:
-        paths = catalog.files.paths_of(int(images[position]))
-        if paths and len(found) < limit and likeness[position] > -np.inf:
-            found.append(SimilarPhoto(paths[0], int(images[position]), float(likeness[position])))
-    return found
+    return images, likeness
 
 
 def _open_index(catalog: Catalog) -> WordIndex | None:

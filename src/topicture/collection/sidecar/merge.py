@@ -105,7 +105,7 @@ class _Record:
 
     def is_ours(self, word: str) -> bool:
         """Whether it was us who put a word there."""
-        return word in self and bool(struct_field(self._of[word][0], own_field(SUBJECT)))
+        return any(struct_field(item, own_field(SUBJECT)) for item in self._of.get(word, ()))
 
     def stands(self, tag: Tag) -> bool:
         """Whether nothing is to be done for a tag: it stands as wanted, or somebody else wrote the word."""
@@ -129,18 +129,17 @@ class _Record:
         self._of.setdefault(tag.word, []).append(item)
 
     def withdraw(self, word: str) -> None:
-        """Remove the values that the first record of a word lists, and the record, if there is one."""
-        if word not in self:
-            return
-        item = self._of[word].pop(0)
-        if not self._of[word]:
-            del self._of[word]
-        for name in LISTS:
-            value = struct_field(item, own_field(name))
-            # Else it claims another word's value.
-            if value == word or value.endswith((f"|{word}", f"/{word}")):
-                self._lists.remove(name, value)
-        self._lists.drop_item(WRITTEN, item)
+        """Remove the values that the records of a word list, and the records, if there are any.
+
+        We write one; a second one, of another program's making, would count the next time.
+        """
+        for item in self._of.pop(word, ()):
+            for name in LISTS:
+                value = struct_field(item, own_field(name))
+                # Else it claims another word's value.
+                if value == word or value.endswith((f"|{word}", f"/{word}")):
+                    self._lists.remove(name, value)
+            self._lists.drop_item(WRITTEN, item)
 
     def drop_copies(self) -> bool:
         """When nothing of ours is left, copies have no purpose; False where there are none, or something is left."""
@@ -148,8 +147,7 @@ class _Record:
         if not items or any(struct_field(item, BY) != COPY for item in items):
             return False
         for word in list(self._of):
-            while word in self:
-                self.withdraw(word)
+            self.withdraw(word)
         return True
 
 

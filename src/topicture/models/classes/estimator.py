@@ -137,7 +137,7 @@ class ClassAnnotator(EMAnnotator):
         super()._check_params()
         self._check_choice("score", SCORES)
         self._check_positive("eta")
-        self._check_whole("n_sweeps", "n_sweeps_use")
+        self._check_steps("n_sweeps", "n_sweeps_use")
         self._check_whole("n_candidates", least=0)
 
 

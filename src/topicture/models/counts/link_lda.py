@@ -318,7 +318,7 @@ class LinkLDA(StochasticAnnotator):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("start", ("random", "kmeans"))
-        self._check_whole("n_sweeps")
+        self._check_steps("n_sweeps")
         for name in ("alpha", "eta_visual", "eta_words"):
             self._require(name, getattr(self, name) >= 1e-3, "be at least 0.001")
 

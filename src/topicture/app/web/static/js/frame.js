@@ -2,6 +2,7 @@
 import { get, post } from "./api.js";
 import { h, icon, count } from "./dom.js";
 import { shortcut, showShortcuts } from "./keys.js";
+import "./search-box.js";
 import { tell, toast } from "./toasts.js";
 
 const PAGES = [
