@@ -44,7 +44,7 @@ def test_orders_are_those_of_sorting_everything(catalog, word):
     assert list(catalog.suggestions.surest(1, word=word)) == surest
     uncertain = sorted(everything, key=lambda s: (abs(s.probability - 0.5), s.image, s.word))
     assert list(catalog.suggestions.most_uncertain(1, word=word)) == uncertain
-    assert catalog.suggestions.images(1, word) == {s.image for s in everything}
+    assert set(catalog.suggestions.open_images(1, word=word)) == {s.image for s in everything}
     if word is None:
         assert {s.word for s in everything} == set("abcde")
 

@@ -27,10 +27,10 @@ def left_out(catalog: Catalog, word: str | None = None) -> Iterator[Open]:
         return
     images = catalog.index_images()
     vocabulary, pairs = _likely(folder, folder.stat().st_mtime_ns, word)
-    deleted = set(catalog.decisions.deleted_words())
+    unwanted, meant = catalog.decisions.unwanted_words(), catalog.decisions.merged_words()
     for number, position, probability in pairs:
-        text, image = vocabulary[number], int(images[position])
-        if text not in deleted and catalog.decisions.left_out(image, text):
+        text, image = meant.get(vocabulary[number], vocabulary[number]), int(images[position])
+        if text not in unwanted and catalog.decisions.left_out(image, text):
             yield Open(image, text, float(probability))
 
 

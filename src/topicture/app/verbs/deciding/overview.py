@@ -85,5 +85,5 @@ def tag_page(
     known = cards(catalog, (suggestion.image for suggestion in found))
     counts = catalog.suggestions.open_by_word(model, word)
     total, mean = (counts[0].open, counts[0].mean) if counts else (0, 0.0)
-    photos = [{**known[s.image], "probability": s.probability} for s in found]
+    photos = [{**known[s.image], "probability": s.probability} for s in found if s.image in known]
     return TagPage(word, total, total * mean, photos)
