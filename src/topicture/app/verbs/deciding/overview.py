@@ -81,11 +81,9 @@ def tag_page(
 ) -> TagPage:
     """One page of a tag; `after` names the probability and photo that the page before ended with."""
     word, model = clean_word(word), catalog.suggestions.newest().id
-    found = list(
-        islice(catalog.suggestions.surest(model, word=word, after=after), offset, offset + limit)
-    )
+    found = list(islice(catalog.suggestions.surest(model, word=word, after=after), offset, offset + limit))
     known = cards(catalog, (suggestion.image for suggestion in found))
     counts = catalog.suggestions.open_by_word(model, word)
     total, mean = (counts[0].open, counts[0].mean) if counts else (0, 0.0)
-    photos = [{**known[s.image], "probability": s.probability} for s in found]
+    photos = [{**known[s.image], "probability": s.probability} for s in found if s.image in known]
     return TagPage(word, total, total * mean, photos)

@@ -48,5 +48,8 @@ def questions(
     known = cards(catalog, (image for image, _, _ in asked))
     pace = decisions_per_minute(PastSteps(catalog.database).review_times(60))
     return Questions(
-        [{**known[image], "word": text, "probability": p} for image, text, p in asked], left, at_least, pace
+        [{**known[image], "word": text, "probability": p} for image, text, p in asked if image in known],
+        left,
+        at_least,
+        pace,
     )

@@ -46,11 +46,7 @@ def undo(site: Site, question: Question) -> Any:
         raise BadRequest("step must be the number of a step, as /api/history lists them")
     with site.need_library().writing("undo") as catalog:
         took_back = deciding.undo(catalog, step)
-    return {
-        "undone": None
-        if took_back is None
-        else {**as_plain(took_back.undone), "text": took_back.text}
-    }
+    return {"undone": None if took_back is None else {**as_plain(took_back.undone), "text": took_back.text}}
 
 
 def history(site: Site, question: Question) -> Any:

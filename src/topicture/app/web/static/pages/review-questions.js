@@ -72,7 +72,7 @@ function refill() {
     ({ left, pace, at_least: atLeast } = found);
     ended = !fresh.length;
     waiting.push(...fresh);
-  })().catch(tell).finally(() => { if (mine === round) fetching = undefined; });
+  })().catch((error) => waiting.length || tell(error)).finally(() => { if (mine === round) fetching = undefined; });
   return fetching;
 }
 
