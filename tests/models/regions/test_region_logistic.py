@@ -133,7 +133,7 @@ def separate(n_words=8):
 def test_labels_are_found_again_from_captions_alone(rng, background):
     params = separate()
     train, test = sample(rng, params, 400, 2), sample(rng, params, 60, 2)
-    model = RegionLogistic(ridge=1e-3, background=background).fit(train)
+    model = RegionLogistic(ridge=1e-4, background=background).fit(train)
     assert_never_falls(model.objective_trace_)
     assert len(model.objective_trace_) > 2
     truth = probabilities(params, test.regions).argmax(axis=1)
@@ -168,7 +168,7 @@ def test_what_no_caption_explains_becomes_background(rng):
         word = rng.integers(2)
         caption[word] = 1
         regions.append(rng.normal(means[[word, 2]], 0.5))
-    model = RegionLogistic(ridge=1e-3, background=0.9).fit(
+    model = RegionLogistic(ridge=1e-4, background=0.9).fit(
         Corpus.from_arrays(captions=captions, regions=regions)
     )
     no_word = 1 - np.array(

@@ -159,12 +159,12 @@ class RegionLogistic(Annotator):
     needs = ("regions",)
     labels_regions = True
 
-    ridge: float = 0.25
+    ridge: float = 1e-3
     _: KW_ONLY
-    pull: float = 0.3
+    pull: float = 0.6
     background: float = 0.0
-    max_iter: int = 30
-    tol: float = 1e-3
+    max_iter: int = 60
+    tol: float = 1e-4
     m_steps: int = 10
     max_regions: int = 40_000
 
@@ -188,7 +188,8 @@ class RegionLogistic(Annotator):
         chosen = corpus[usable[np.linspace(0, len(usable) - 1, n_images).round().astype(int)]]
         assert chosen.regions is not None
         self.centre_ = chosen.regions.mean(axis=0)
-        self.scale_ = float(np.sqrt(np.mean((chosen.regions - self.centre_) ** 2))) or 1.0
+        # Rows of mean squared length 1: the same ridge then suits few columns and many, of any network.
+        self.scale_ = float(np.sqrt(np.mean(((chosen.regions - self.centre_) ** 2).sum(axis=1)))) or 1.0
         seen = self._seen(chosen)
         C = seen.tags.shape[1]
         params = Params(np.zeros((seen.rows.shape[1], C)), np.zeros(C))
