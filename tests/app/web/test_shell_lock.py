@@ -59,9 +59,7 @@ def test_what_is_decided_while_suggestions_are_made_is_not_suggested(library, ve
 def test_two_who_learn_at_once_both_get_their_model(library):
     before = len(library.models())
     other = threading.Thread(target=lambda: library.learn("knn", regions=False, workers=0))
-    library.learn(
-        "lsa", regions=False, workers=0, report=lambda *_: None if other.ident else other.start()
-    )
+    library.learn("lsa", regions=False, workers=0, report=lambda *_: None if other.ident else other.start())
     other.join(120)
     models = library.models()
     assert len(models) == before + 2
