@@ -278,7 +278,7 @@ def hostile_page(hostile, browser):
         page.set_default_timeout(10_000)
         page.served, page.said = served, []
         page.on("console", lambda message: page.said.append(message.text))
-        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("pageerror", lambda error: page.said.append(f"{error} {error.stack}"))
         yield page
         context.close()
 
