@@ -1,4 +1,4 @@
-"""A server of a copy of a learned collection, and a browser, for tests of the pages."""
+"""What tests of the page share: a server of a copy of a learned collection, and a browser."""
 
 import contextlib
 import io
