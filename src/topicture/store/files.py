@@ -152,11 +152,12 @@ class Files:
         )
         return {image: stored_path(path) for image, path in rows}  # of several, the last of them stays
 
-    def gone_images(self) -> list[int]:
-        """Images without any file."""
+    def without_file(self, images: Iterable[int]) -> list[int]:
+        """Those of some images that have no file any more."""
         rows = self._db.execute(
-            "SELECT DISTINCT image FROM places AS p WHERE gone IS NOT NULL "
-            "AND NOT EXISTS (SELECT 1 FROM places WHERE image = p.image AND gone IS NULL)"
+            "SELECT value FROM json_each(?) "
+            "WHERE NOT EXISTS (SELECT 1 FROM places WHERE image = value AND gone IS NULL) ORDER BY value",
+            (json.dumps([int(image) for image in images]),),
         )
         return [image for (image,) in rows]
 

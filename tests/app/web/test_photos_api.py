@@ -1,12 +1,6 @@
 """The data behind Photos, Search and Photo is what pages were promised."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from photos_served import photos, sample, served  # noqa: E402, F401
 
 PHOTO = {"id", "path", "name", "width", "height", "taken", "tags", "suggestions"}
 

@@ -58,7 +58,7 @@ shortcut("g", "Photos", () => location.assign("/photos"));
 /** Show how many suggestions wait for an answer. */
 export async function refreshCounts() {
   try {
-    const status = await get("status");
+    const status = await get("counts");
     const link = nav.querySelector('a[href="/review"]');
     link.querySelector(".count")?.remove();
     if (status?.open_suggestions) link.append(h("span", { class: "count", title: "suggestions to review" }, status.open_suggestions > 999 ? "999+" : count(status.open_suggestions)));
