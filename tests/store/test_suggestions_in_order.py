@@ -58,7 +58,7 @@ def test_what_comes_after_a_suggestion(catalog):
 
 def test_numbers_of_each_word(catalog):
     everything = catalog.suggestions.open(1)
-    found = catalog.suggestions.open_by_word(1)
+    found = catalog.suggestions.open_by_word(1, gone=catalog.files.gone_images())
     assert {(each.word, each.open) for each in found} == {
         (word, sum(s.word == word for s in everything)) for word in "abcde"
     }
@@ -67,7 +67,10 @@ def test_numbers_of_each_word(catalog):
         assert each.likely == len(likely)
         assert each.right == pytest.approx(sum(likely))
     assert [each.right for each in found] == sorted((each.right for each in found), reverse=True)
-    assert catalog.suggestions.open_by_word(1, "c") == [each for each in found if each.word == "c"]
+    assert catalog.suggestions.open_by_word(1, "c", gone=catalog.files.gone_images()) == [
+        each for each in found if each.word == "c"
+    ]
+    assert catalog.suggestions.open_by_word(1, "f") == catalog.suggestions.open_by_word(1, "unheard") == []
 
 
 def test_the_first_few_are_found_without_reading_all(tmp_path):

@@ -200,6 +200,7 @@ def test_single_questions_are_those_of_the_command_line(served, order):
     asked = [(q["id"], q["word"], q["probability"]) for q in answer["questions"]]
     assert asked == [(q.image, q.word, q.probability) for q in served.library.queue(order, limit=7)]
     assert answer["left"] == len(open_pairs(served))
+    assert served.get("review/questions", order=order, limit=7, count="no")[1]["left"] is None
     word = asked[0][1]
     _, of_word = served.get("review/questions", order=order, word=word, limit=7)
     assert {q["word"] for q in of_word["questions"]} == {word}
