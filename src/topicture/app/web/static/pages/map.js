@@ -241,7 +241,7 @@ async function make() {
   status.textContent = "Making the map…";
   try {
     let job = await post("jobs", { kind: "map" });
-    while (job.state === "running") {
+    while (job.state === "waiting" || job.state === "running") {
       await new Promise((resolve) => setTimeout(resolve, 700));
       job = await get(`jobs/${job.id}`);
       status.textContent = job.total ? `Making the map: ${Math.round((100 * job.done) / job.total)}%` : "Making the map…";
