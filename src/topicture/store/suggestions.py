@@ -160,7 +160,7 @@ class Suggestions:
         is a fraction of looking at each.
         """
         (number,) = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone() or (-1,)
-        values = {"model": model, "word": number, "images": _json(gone)}
+        values = {"model": model, "word": number, "images": json.dumps(list(gone))}
         of_word = "" if word is None else "AND s.word = :word"
         counts = {
             number: list(row)
