@@ -44,7 +44,7 @@ def test_orders_are_those_of_sorting_everything(catalog, word):
     assert list(catalog.suggestions.surest(1, word=word)) == surest
     uncertain = sorted(everything, key=lambda s: (abs(s.probability - 0.5), s.image, s.word))
     assert list(catalog.suggestions.most_uncertain(1, word=word)) == uncertain
-    assert catalog.suggestions.images(1, word) == {s.image for s in everything}
+    assert set(catalog.suggestions.open_images(1, word=word)) == {s.image for s in everything}
     if word is None:
         assert {s.word for s in everything} == set("abcde")
 
@@ -58,15 +58,19 @@ def test_what_comes_after_a_suggestion(catalog):
 
 def test_numbers_of_each_word(catalog):
     everything = catalog.suggestions.open(1)
-    found = catalog.suggestions.open_by_word(1)
+    found = catalog.suggestions.open_by_word(1, gone=catalog.files.gone_images())
     assert {(each.word, each.open) for each in found} == {
         (word, sum(s.word == word for s in everything)) for word in "abcde"
     }
     for each in found:
         likely = [s.probability for s in everything if s.word == each.word and s.probability >= 0.5]
-        assert each.likely == len(likely) and each.right == pytest.approx(sum(likely))
+        assert each.likely == len(likely)
+        assert each.right == pytest.approx(sum(likely))
     assert [each.right for each in found] == sorted((each.right for each in found), reverse=True)
-    assert catalog.suggestions.open_by_word(1, "c") == [each for each in found if each.word == "c"]
+    assert catalog.suggestions.open_by_word(1, "c", gone=catalog.files.gone_images()) == [
+        each for each in found if each.word == "c"
+    ]
+    assert catalog.suggestions.open_by_word(1, "f") == catalog.suggestions.open_by_word(1, "unheard") == []
 
 
 def test_the_first_few_are_found_without_reading_all(tmp_path):

@@ -5,11 +5,11 @@ x_i with mean m, mostly lack it: that is the prior, and its costly part does not
 
     f(x) = b0 + b + z'w,    b0 = log odds of a word that few photos have,
 
-    w, b minimise   sum over clicks of log-loss(f, y)  +  k/2 (mean over the collection of (z'w + b)^2  +  r/L tr(S) |w|^2)
+    w, b minimise   sum over clicks of log-loss(f, y)  +  k/2 (mean over all photos of (z'w + b)^2  +  r tr(S)/L |w|^2)
 
 where S is the covariance of the collection. The penalty is theta'A theta/2 for theta = (w, b), with A = k (S + ridge)
 and k: A is factorised once. The minimum lies in the span of A^-1 z of the clicked photos, so that Newton's method works
-on as many unknowns as there are clicks. A click is 1 s even for 100,000 photos: nearly all of it is z'w.
+on as many unknowns as there are clicks. Nearly all of a click's time is x'w of all photos.
 
 Symbol -> code:  x -> rows D L | m -> mean | A -> factor | theta -> weights, offset | k -> WEIGHT | r -> RIDGE
 """
@@ -50,16 +50,22 @@ class Background:
         n = len(rows)
         if not n:
             raise CorpusError("there are no photos to learn a word from")
-        chosen = np.arange(n) if n <= sample else np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
-        total, products = 0.0, 0.0
+        chosen = (
+            np.arange(n)
+            if n <= sample
+            else np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
+        )
+        total, products = np.zeros(1), np.zeros((1, 1))
         for start in range(0, len(chosen), BLOCK):
             block = np.asarray(rows[chosen[start : start + BLOCK]], np.float32)
             if not np.isfinite(block).all():
-                raise CorpusError("what photos look like holds values that are not numbers; measure them again")
+                raise CorpusError(
+                    "what photos look like holds values that are not numbers; measure them again"
+                )
             total = total + block.sum(axis=0, dtype=np.float64)
             products = products + np.asarray(block.T @ block, np.float64)
-        self.mean: Floats = np.asarray(total) / len(chosen)
-        covariance = np.asarray(products) / len(chosen) - np.outer(self.mean, self.mean)
+        self.mean: Floats = total / len(chosen)
+        covariance = products / len(chosen) - np.outer(self.mean, self.mean)
         ridge = RIDGE * max(np.trace(covariance) / len(covariance), np.finfo(np.float32).tiny)
         covariance[np.diag_indices_from(covariance)] += ridge
         self.factor = cho_factor(WEIGHT * covariance, lower=True)
@@ -75,12 +81,15 @@ class OneWord(NamedTuple):
         """Of every photo, (D,)."""
         weights = self.weights.astype(np.float32)
         parts = [
-            np.asarray(rows[start : start + BLOCK], np.float32) @ weights for start in range(0, len(rows), BLOCK)
+            np.asarray(rows[start : start + BLOCK], np.float32) @ weights
+            for start in range(0, len(rows), BLOCK)
         ]
         return np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64) + self.offset
 
 
-def learn_word(background: Background, clicked: NDArray[np.floating], yes: NDArray[np.bool_], rate: float = RATE) -> OneWord:
+def learn_word(
+    background: Background, clicked: NDArray[np.floating], yes: NDArray[np.bool_], rate: float = RATE
+) -> OneWord:
     """Learn a word from the rows of the clicked photos (n, L), and whether each has it (n,)."""
     centred = np.asarray(clicked, np.float64) - background.mean
     prior = float(logit(rate))

@@ -127,7 +127,9 @@ class Outputs:
         except FileNotFoundError:
             return None
         except NotADirectoryError:
-            raise OutputError(f"{shown}: a file stands where a folder must be; choose another folder") from None
+            raise OutputError(
+                f"{shown}: a file stands where a folder must be; choose another folder"
+            ) from None
         except OSError as error:
             raise OutputError(f"{shown}: can't be looked at ({error.strerror})") from None
         if not stat.S_ISREG(mode):

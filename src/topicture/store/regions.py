@@ -26,7 +26,7 @@ class Regions:
         self._db = database
 
     def replace(self, model: int, boxes: Mapping[int, Iterable[Box]]) -> None:
-        """Make boxes those of their images; images that are not named keep theirs."""
+        """Store the boxes of images in place of earlier ones; images that are not named keep theirs."""
         with self._db.transaction():
             for image, found in boxes.items():
                 settled = {

@@ -54,6 +54,15 @@ _FALLING = "ORDER BY s.probability DESC, s.image"
 _RISING = "ORDER BY s.probability, s.image"
 _AFTER = "AND s.probability <= :below AND (s.probability < :below OR s.image > :image)"
 
+_COUNTS = """SELECT s.word, count(*), sum(s.probability >= 0.5),
+total(CASE WHEN s.probability >= 0.5 THEN s.probability END), total(s.probability)"""
+_ALL = f"{_COUNTS} FROM suggestions AS s WHERE s.model = :model"
+_DECIDED = f"""{_COUNTS} FROM tags CROSS JOIN suggestions AS s
+WHERE s.model = :model AND s.image = tags.image AND s.word = tags.word"""
+_GONE = f"""{_COUNTS} FROM json_each(:images) AS gone CROSS JOIN suggestions AS s
+WHERE s.model = :model AND s.image = gone.value
+AND NOT EXISTS (SELECT 1 FROM tags WHERE tags.image = s.image AND tags.word = s.word)"""
+
 
 class Suggestions:
     """The tables `models` and `suggestions`."""
@@ -99,7 +108,7 @@ class Suggestions:
         return models[0]
 
     def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
-        """Make (image, word id, probability) rows the suggestions of a model."""
+        """Store (image, word id, probability) rows as the suggestions of a model."""
         with self._db.transaction():
             self._db.execute("DELETE FROM lent WHERE model = ?", (model,))
             self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
@@ -130,34 +139,44 @@ class Suggestions:
         query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
         return self._db.execute(query, {"model": model}).fetchone()
 
-    def open_counts(self, model: int, images: Iterable[int]) -> dict[int, int]:
-        """Number of undecided suggestions of each of some images that has any."""
-        query = f"SELECT s.image, count(*) {_OPEN} AND {_AMONG} GROUP BY s.image"
-        return dict(self._db.execute(query, {"model": model, "images": _json(images)}).fetchall())
+    def open_counts(self, model: int, images: Iterable[int] | None = None) -> Iterator[tuple[int, int]]:
+        """(image, number of undecided suggestions) of the images that have any; of some images, or of all."""
+        among = "" if images is None else "AND s.image IN (SELECT value FROM json_each(:images))"
+        values = {"model": model, "images": "[]" if images is None else json.dumps([int(i) for i in images])}
+        return self._db.execute(f"SELECT s.image, count(*) {_OPEN} {among} GROUP BY s.image", values)
 
-    def open_images(
-        self, model: int, *, word: str | None = None, images: Iterable[int] | None = None
-    ) -> Iterator[int]:
-        """Images with an undecided suggestion: of one word, or of any; of some images, or of all."""
-        values = {"model": model, "word": word, "images": "" if images is None else _json(images)}
-        if word is not None:
-            query = f"SELECT s.image {_OPEN} AND s.word = (SELECT id FROM words WHERE word = :word)"
-        elif images is not None:
-            query = f"SELECT DISTINCT s.image {_OPEN} AND {_AMONG}"
-        else:  # of each image only as many are looked at as it takes to find one that is open
-            query = f"SELECT id FROM images WHERE EXISTS (SELECT 1 {_OPEN} AND s.image = images.id)"
-        return (image for (image,) in self._db.execute(query, values))
+    def open_images(self, model: int, word: str) -> Iterator[int]:
+        """Images with an undecided suggestion of a word."""
+        query = f"SELECT s.image {_OPEN} AND s.word = (SELECT id FROM words WHERE word = :word)"
+        return (image for (image,) in self._db.execute(query, {"model": model, "word": word}))
 
-    def open_by_word(self, model: int, word: str | None = None) -> list[OpenOfWord]:
-        """The undecided suggestions of each word, or of one; where one stroke settles most, first."""
-        rows = self._db.execute(
-            "SELECT words.word, count(*), sum(s.probability >= 0.5), "
-            "total(CASE WHEN s.probability >= 0.5 THEN s.probability END) AS right, avg(s.probability) "
-            f"{_OPEN} AND words.word = coalesce(:word, words.word) "
-            "GROUP BY s.word ORDER BY right DESC, count(*) DESC, words.word",
-            {"model": model, "word": word},
-        )
-        return [OpenOfWord(*row) for row in rows]
+    def open_by_word(
+        self, model: int, word: str | None = None, *, gone: Iterable[int] = ()
+    ) -> list[OpenOfWord]:
+        """The undecided suggestions of each word, or of one; where one stroke settles most, first.
+
+        `gone` names the images without a file. All suggestions, which one index has, less those that are closed: that
+        is a fraction of looking at each.
+        """
+        (number,) = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone() or (-1,)
+        values = {"model": model, "word": number, "images": _json(gone)}
+        of_word = "" if word is None else "AND s.word = :word"
+        counts = {
+            number: list(row)
+            for number, *row in self._db.execute(f"{_ALL} {of_word} GROUP BY s.word", values)
+        }
+        of_tags = of_word.replace("s.", "tags.")  # their index by word is then the way in
+        for closed in (f"{_DECIDED} {of_tags}", f"{_GONE} {of_word}"):
+            for number, *row in self._db.execute(f"{closed} GROUP BY s.word", values):
+                counts[number] = [all_ - less for all_, less in zip(counts[number], row, strict=True)]
+        words = self._db.execute("SELECT id, word FROM words WHERE deleted IS NULL AND policy != 'never'")
+        found = [
+            OpenOfWord(text, n, likely, max(right, 0.0), total / n)
+            for number, text in words
+            for n, likely, right, total in [counts.get(number, (0, 0, 0.0, 0.0))]
+            if n
+        ]
+        return sorted(found, key=lambda each: (-each.right, -each.open, each.word))
 
     def surest(
         self, model: int, *, word: str | None = None, after: tuple[float, int] | None = None
@@ -192,13 +211,17 @@ class Suggestions:
     def _stream(
         self, model: int, number: int, word: str, part: str, after: tuple[float, int] | None
     ) -> Iterator[Open]:
-        below, image = after or (None, None)
+        below, last = after or (None, None)
         beyond = "" if after is None else _AFTER
-        rows = self._db.execute(
-            f"SELECT s.image, s.probability {_OPEN} AND s.word = :word {beyond} {part}",
-            {"model": model, "word": number, "below": below, "image": image},
-        )
-        return (Open(image, word, probability) for image, probability in rows)
+        query = f"SELECT s.image, s.probability {_OPEN} AND s.word = :word {beyond} {part} LIMIT :n OFFSET :offset"
+        values = {"model": model, "word": number, "below": below, "image": last}
+        # A few at first: of hundreds of words most are asked for no more. No cursor stays open meanwhile.
+        offset, n = 0, 4
+        while rows := self._db.execute(query, {**values, "n": n, "offset": offset}).fetchall():
+            yield from (Open(image, word, probability) for image, probability in rows)
+            if len(rows) < n:
+                return
+            offset, n = offset + n, 4 * n
 
     def _words(self, model: int, word: str | None) -> list[tuple[int, str]]:
         """(id, word) of the words that a model suggests, found by leaps from one to the next."""
@@ -218,10 +241,3 @@ class Suggestions:
             (model, image, word),
         ).fetchone()
         return None if row is None else row[0]
-
-
-_AMONG = "s.image IN (SELECT value FROM json_each(:images))"
-
-
-def _json(images: Iterable[int]) -> str:
-    return json.dumps([int(image) for image in images])

@@ -33,11 +33,14 @@ def test_many_decisions_are_one_step_and_are_taken_back_as_one(served):
     before, pairs = told(served), open_pairs(served)[:5]
     body = decisions(pairs[:3])["decisions"] + decisions(pairs[3:], "rejected")["decisions"]
     status, answer = served.post("decide", {"decisions": body})
-    assert status == 200 and answer["changed"] == 5
+    assert status == 200
+    assert answer["changed"] == 5
     assert len(told(served)) == len(before) + 5
     _, history = served.get("history")
     (step,) = [step for step in history["steps"] if step["step"] == answer["step"]]
-    assert step["decisions"] == 5 and not step["undone"] and step["text"].startswith("Accepted ")
+    assert step["decisions"] == 5
+    assert not step["undone"]
+    assert step["text"].startswith("Accepted ")
     _, undone = served.post("undo")
     assert undone["undone"]["text"].startswith("Took back: ")
     assert len(undone["undone"]["decisions"]) == 5
@@ -69,7 +72,8 @@ def test_a_step_of_the_past_is_taken_back_and_what_was_changed_since_stays(serve
     assert [d["image"] for d in undone["undone"]["decisions"]] == [second[0]]
     assert undone["undone"]["decided_anew"] == 1
     verdicts = {(image, word): verdict for image, word, verdict, _ in told(served)}
-    assert verdicts[first[0], first[1]] == "rejected" and (second[0], second[1]) not in verdicts
+    assert verdicts[first[0], first[1]] == "rejected"
+    assert (second[0], second[1]) not in verdicts
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,8 @@ def test_a_bad_decision_changes_nothing(served, body):
     if body.get("decisions") and isinstance(body["decisions"], list):
         body = {"decisions": [*decisions([pair])["decisions"], *body["decisions"]]}
     status, answer = served.post("decide", body)
-    assert 400 <= status < 500 and answer["error"]["message"]
+    assert 400 <= status < 500
+    assert answer["error"]["message"]
     assert told(served) == before
 
 
@@ -136,7 +141,9 @@ def test_two_tabs_and_the_command_line_at_once_lose_nothing(served):
 def test_the_overview_counts_every_open_suggestion(served):
     pairs = open_pairs(served)
     _, overview = served.get("review")
-    assert overview["left"] == len(pairs) and overview["decided"] == 0 and overview["pace"] is None
+    assert overview["left"] == len(pairs)
+    assert overview["decided"] == 0
+    assert overview["pace"] is None
     assert {tag["word"]: tag["open"] for tag in overview["tags"]} == Counter(word for _, word, _ in pairs)
     likely = Counter(word for _, word, p in pairs if p >= 0.5)
     assert {tag["word"]: tag["likely"] for tag in overview["tags"] if tag["likely"]} == likely
@@ -183,7 +190,8 @@ def test_a_page_of_a_tag_says_how_many_are_expected_to_be_right(served):
 @pytest.mark.parametrize("query", [{}, {"word": "sea", "after": "x"}, {"word": "sea", "limit": "0"}])
 def test_a_bad_question_is_told(served, query):
     status, answer = served.get("review/tag", **query)
-    assert status == 400 and answer["error"]["message"]
+    assert status == 400
+    assert answer["error"]["message"]
 
 
 @pytest.mark.parametrize("order", ["uncertain", "certain", "teaching"])
@@ -192,6 +200,7 @@ def test_single_questions_are_those_of_the_command_line(served, order):
     asked = [(q["id"], q["word"], q["probability"]) for q in answer["questions"]]
     assert asked == [(q.image, q.word, q.probability) for q in served.library.queue(order, limit=7)]
     assert answer["left"] == len(open_pairs(served))
+    assert served.get("review/questions", order=order, limit=7, count="no")[1]["left"] is None
     word = asked[0][1]
     _, of_word = served.get("review/questions", order=order, word=word, limit=7)
     assert {q["word"] for q in of_word["questions"]} == {word}
@@ -199,7 +208,8 @@ def test_single_questions_are_those_of_the_command_line(served, order):
 
 def test_an_unknown_order_is_told(served):
     status, answer = served.get("review/questions", order="random")
-    assert status == 400 and "missing" in answer["error"]["message"]
+    assert status == 400
+    assert "missing" in answer["error"]["message"]
 
 
 def test_what_an_owner_left_out_is_asked(served):
@@ -214,7 +224,8 @@ def test_what_an_owner_left_out_is_asked(served):
             break
         served.post("undo")
     assert forgotten is not None
-    assert answer["left"] == len(asked) and not answer["at_least"]
+    assert answer["left"] == len(asked)
+    assert not answer["at_least"]
     served.post("decide", decisions([forgotten]))
     _, answer = served.get("review/questions", order="missing", limit=500)
     assert forgotten not in [(q["id"], q["word"]) for q in answer["questions"]]

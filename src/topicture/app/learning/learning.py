@@ -121,7 +121,7 @@ def learn(
         by_region = next(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )
-        told = _told(trial, pairs, corpus, min_count, n_tagged)
+        told = _told(trial, members, pairs, corpus, min_count, n_tagged)
         learned = Learned(
             annotator,
             region_annotator,
@@ -209,7 +209,9 @@ def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Pres
     return presence, JudgedPairs.of(honest, truth, known)
 
 
-def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int) -> dict[str, Any]:
+def _told(
+    trial: Trial, members: list[Any], pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int
+) -> dict[str, Any]:
     """The report that goes into the model's folder."""
     bins = reliability(pairs)
     enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
@@ -218,6 +220,7 @@ def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_ta
         "tagged": n_tagged,
         "min_count": min_count,
         "trials": [asdict(trial)],
+        "members": [_finite(asdict(member)) for member in members],
         "reliability": [b._asdict() for b in bins],
         "calibration_error": calibration_error(bins),
         "target_precision": TOLD_PRECISION,
@@ -225,6 +228,11 @@ def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_ta
             _tag(word, corpus.vocabulary[word], pairs, float(enough[word])) for word in range(corpus.n_words)
         ],
     }
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """None in place of what was not measured: JSON has no NaN."""
+    return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
 
 
 def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:

@@ -60,8 +60,13 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
     return list(search_page(catalog, text, 0, limit).hits)
 
 
-def search_page(catalog: Catalog, text: str, offset: int, limit: int) -> SearchPage:
-    """A part of what `search` finds, from `offset` on, and how much that is in all."""
+def search_page(
+    catalog: Catalog, text: str, offset: int, limit: int, living: np.ndarray | None = None
+) -> SearchPage:
+    """A part of what `search` finds, from `offset` on, and how much that is in all.
+
+    `living` are the photos that have a file, ascending, for whoever knows them already.
+    """
     if limit < 1:
         raise TopictureError(f"the number of photos to find must be at least 1, not {limit}")
     if offset < 0:
@@ -75,7 +80,11 @@ def search_page(catalog: Catalog, text: str, offset: int, limit: int) -> SearchP
     table = _Table(catalog, index, query, lexicon.vocabulary)
     scores = log_scores(query, table.log_presence.__getitem__)
     likely = np.flatnonzero(scores >= np.log(LEAST_PROBABILITY))
-    likely = likely[~_is_in(table.images[likely], _sorted(set(catalog.files.gone_images())))]
+    images = table.images[likely]
+    if living is None:
+        likely = likely[~_is_in(images, np.array(catalog.files.without_file(images), np.int64))]
+    else:
+        likely = likely[_is_in(images, living)]
     best = top_positions(scores[likely], offset + limit)[offset:]
     return SearchPage(
         tuple(word.word for word in query.wanted),
@@ -156,7 +165,7 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
     likeness[images == image] = -np.inf
     best = top_positions(likeness, min(4 * limit, len(images)))
     paths = catalog.files.first_paths(images[best].tolist())
-    gone = set(catalog.files.gone_images())
+    gone = set(catalog.files.without_file(images[best]))
     found = [
         SimilarPhoto(paths[number], number, value)
         for number, value in zip(images[best].tolist(), likeness[best].tolist(), strict=True)

@@ -54,7 +54,8 @@ class PastSteps:
             (*UNDOABLE, before, limit),
         ).fetchall()
         return [
-            PastStep(step, source, at, bool(undone), n, self.said(step)) for step, source, at, undone, n in rows
+            PastStep(step, source, at, bool(undone), n, self.said(step))
+            for step, source, at, undone, n in rows
         ]
 
     def said(self, step: int, limit: int = 4) -> tuple[Said, ...]:

@@ -1,10 +1,10 @@
 """A photo as the pages list it."""
 
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 from typing import Any
 
-from topicture.collection.words import printable
+from topicture.app.verbs.browsing.listing import listed
+from topicture.app.verbs.plain import as_plain
 from topicture.store import Catalog
 
 __all__ = ["cards"]
@@ -12,14 +12,4 @@ __all__ = ["cards"]
 
 def cards(catalog: Catalog, images: Iterable[int]) -> dict[int, dict[str, Any]]:
     """What a tile needs to know of each photo; photos that are gone are left out."""
-    return {
-        image: {
-            "id": image,
-            "path": printable(path),
-            "name": printable(PurePosixPath(path).name),
-            "width": None,
-            "height": None,
-            "taken": None,
-        }
-        for image, path in catalog.files.first_paths(dict.fromkeys(images)).items()
-    }
+    return {photo.id: as_plain(photo) for photo in listed(catalog, list(dict.fromkeys(images)))}

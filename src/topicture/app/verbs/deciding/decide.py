@@ -74,6 +74,13 @@ def undo(catalog: Catalog, step: int | None = None) -> TookBack | None:
 def history(catalog: Catalog, limit: int = 50, before: int | None = None) -> list[StepInWords]:
     """The last steps, the newest first."""
     return [
-        StepInWords(past.step, past.source, past.at, past.decisions, step_text(past.source, past.said, past.decisions), past.undone)
+        StepInWords(
+            past.step,
+            past.source,
+            past.at,
+            past.decisions,
+            step_text(past.source, past.said, past.decisions),
+            past.undone,
+        )
         for past in PastSteps(catalog.database).last(limit, before)
     ]

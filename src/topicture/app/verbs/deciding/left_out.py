@@ -26,29 +26,34 @@ def left_out(catalog: Catalog, word: str | None = None) -> Iterator[Open]:
     if folder is None or not folder.exists():
         return
     images = catalog.index_images()
-    vocabulary, numbers, positions, probabilities = _likely(folder, word)
-    deleted = set(catalog.decisions.deleted_words())
-    for number, position, probability in zip(numbers, positions, probabilities, strict=True):
-        text, image = vocabulary[number], int(images[position])
-        if text not in deleted and catalog.decisions.left_out(image, text):
+    vocabulary, pairs = _likely(folder, folder.stat().st_mtime_ns, word)
+    unwanted, meant = catalog.decisions.unwanted_words(), catalog.decisions.merged_words()
+    for number, position, probability in pairs:
+        text, image = meant.get(vocabulary[number], vocabulary[number]), int(images[position])
+        if text not in unwanted and catalog.decisions.left_out(image, text):
             yield Open(image, text, float(probability))
 
 
-@lru_cache(maxsize=8)  # an index never changes: a new one gets a folder of its own
-def _likely(folder: Path, word: str | None) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-    """The vocabulary, and number of the word, position of the photo and probability of every likely pair, in order."""
+@lru_cache(maxsize=8)  # an index never changes; the time tells it from another that took its place
+def _likely(folder: Path, made: int, word: str | None) -> tuple[list[str], np.ndarray]:
+    """The vocabulary, and every likely pair of a word and the position of a photo, the most probable first."""
     index = WordIndex.open(folder)
     vocabulary = list(index.vocabulary)
-    wanted = range(len(vocabulary)) if word is None else [i for i, each in enumerate(vocabulary) if each == word]
-    numbers, positions, probabilities = [], [], []
-    for number in wanted:
-        row = np.asarray(index.row(number))
-        likely = np.flatnonzero(row >= np.log(LEAST))
-        numbers.append(np.full(len(likely), number, np.int32))
-        positions.append(likely.astype(np.int64))
-        probabilities.append(np.exp(row[likely]))
-    if not numbers:
-        return vocabulary, *(np.zeros(0, np.int64),) * 3
-    number, position, probability = map(np.concatenate, (numbers, positions, probabilities))
-    order = np.lexsort((number, position, -probability))[:MOST]
-    return vocabulary, number[order], position[order], probability[order]
+    wanted = (
+        range(len(vocabulary)) if word is None else [i for i, each in enumerate(vocabulary) if each == word]
+    )
+    found = [_likely_of(index, number) for number in wanted]
+    pairs = np.concatenate([np.zeros(0, _PAIR), *found])
+    order = np.lexsort((pairs["word"], pairs["position"], -pairs["probability"]))[:MOST]
+    return vocabulary, pairs[order]
+
+
+_PAIR = np.dtype([("word", np.int32), ("position", np.int64), ("probability", np.float32)])
+
+
+def _likely_of(index: WordIndex, word: int) -> np.ndarray:
+    row = np.asarray(index.row(word))
+    likely = np.flatnonzero(row >= np.log(LEAST))
+    pairs = np.empty(len(likely), _PAIR)
+    pairs["word"], pairs["position"], pairs["probability"] = word, likely, np.exp(row[likely])
+    return pairs

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from topicture.app.verbs.deciding.cards import cards
+from topicture.app.verbs.deciding.counts import open_tags
 from topicture.app.verbs.deciding.pace import decisions_per_minute
 from topicture.collection.words import clean_word
 from topicture.store import Catalog
@@ -55,7 +56,7 @@ def overview(catalog: Catalog) -> Overview:
     """Count what is left."""
     models = catalog.suggestions.models()
     past = PastSteps(catalog.database)
-    tags = catalog.suggestions.open_by_word(models[0].id) if models else []
+    tags = open_tags(catalog)
     return Overview(
         tags=[
             {**tag._asdict(), "photos": _surest(catalog, models[0].id, tag.word) if i < ILLUSTRATED else []}
@@ -81,11 +82,9 @@ def tag_page(
 ) -> TagPage:
     """One page of a tag; `after` names the probability and photo that the page before ended with."""
     word, model = clean_word(word), catalog.suggestions.newest().id
-    found = list(
-        islice(catalog.suggestions.surest(model, word=word, after=after), offset, offset + limit)
-    )
+    found = list(islice(catalog.suggestions.surest(model, word=word, after=after), offset, offset + limit))
     known = cards(catalog, (suggestion.image for suggestion in found))
-    counts = catalog.suggestions.open_by_word(model, word)
+    counts = open_tags(catalog, word)
     total, mean = (counts[0].open, counts[0].mean) if counts else (0, 0.0)
-    photos = [{**known[s.image], "probability": s.probability} for s in found]
+    photos = [{**known[s.image], "probability": s.probability} for s in found if s.image in known]
     return TagPage(word, total, total * mean, photos)

@@ -1,5 +1,6 @@
 """How fast somebody decides, from when they did: so that a page can say how long the rest will take."""
 
+import itertools
 from collections.abc import Sequence
 
 __all__ = ["decisions_per_minute"]
@@ -18,7 +19,7 @@ def decisions_per_minute(times: Sequence[tuple[float, int]]) -> float | None:
     """
     gaps = [
         (later - earlier, n)
-        for (later, n), (earlier, _) in zip(times, times[1:], strict=False)
+        for (later, n), (earlier, _) in itertools.pairwise(times)
         if 0 <= later - earlier <= PAUSE
     ]
     seconds = sum(gap for gap, _ in gaps)

@@ -72,8 +72,8 @@ def teach(
     has, lacks = _examples(catalog, word, yes, no)
     decided = np.isin(images, np.array([*has, *lacks], np.int64))
     known = _positions(images, has[-MOST_EXAMPLES:]), _positions(images, lacks[-MOST_EXAMPLES:])
-    background = _background(rows.folder)
-    likely = 0
+    background = _background(rows.folder, (rows.folder / "manifest.json").stat().st_mtime_ns)
+    likely, chosen = 0, list[tuple[int, float | None]]()
     if len(known[0]):
         log_odds = _log_odds(rows, background, known, max(RATE, len(has) / max(len(images), 1)))
         log_odds[decided] = -np.inf
@@ -83,7 +83,9 @@ def teach(
         chosen = [(int(images[position]), float(expit(log_odds[position]))) for position in order]
     else:
         undecided = images[~decided]
-        chosen = [(image, None) for image in _beginning(catalog, word, undecided, query, offset + limit, seed)]
+        chosen = [
+            (image, None) for image in _beginning(catalog, word, undecided, query, offset + limit, seed)
+        ]
     photos = _photos(catalog, chosen)[:limit]
     examples = {"yes": has[-SHOWN_EXAMPLES:][::-1], "no": lacks[-SHOWN_EXAMPLES:][::-1]}
     seconds = time.perf_counter() - start
@@ -95,7 +97,7 @@ def _examples(
 ) -> tuple[list[int], list[int]]:
     """Photos that have the word and that lack it: what stands in the catalog, then clicks, which count more."""
     clicked = {**dict.fromkeys(no, False), **dict.fromkeys(yes, True)}
-    said = {image: True for image in catalog.decisions.images_with([word], "present")}
+    said = dict.fromkeys(catalog.decisions.images_with([word], "present"), True)
     said |= dict.fromkeys(catalog.decisions.images_with([word], "rejected"), False)
     for image in clicked:
         said.pop(image, None)
@@ -111,8 +113,8 @@ def _positions(images: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
     return at[images[at] == np.asarray(wanted, np.int64)[inside]]
 
 
-@lru_cache(maxsize=2)  # an index never changes: a new one gets a folder of its own
-def _background(folder: Path) -> Background:
+@lru_cache(maxsize=2)  # an index never changes; the time tells it from another that took its place
+def _background(folder: Path, made: int) -> Background:
     try:
         return Background(FeatureShards(folder))
     except CorpusError as error:

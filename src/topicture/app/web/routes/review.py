@@ -5,7 +5,7 @@ from typing import Any
 from topicture.app.verbs.deciding import decide as deciding
 from topicture.app.verbs.deciding.cards import cards
 from topicture.app.verbs.deciding.overview import overview, tag_page
-from topicture.app.verbs.deciding.questions import questions as next_questions
+from topicture.app.verbs.deciding.questions import questions
 from topicture.app.verbs.plain import as_plain
 from topicture.app.web.answers import BadRequest, Question, get, post
 from topicture.app.web.site import Site
@@ -46,11 +46,7 @@ def undo(site: Site, question: Question) -> Any:
         raise BadRequest("step must be the number of a step, as /api/history lists them")
     with site.need_library().writing("undo") as catalog:
         took_back = deciding.undo(catalog, step)
-    return {
-        "undone": None
-        if took_back is None
-        else {**as_plain(took_back.undone), "text": took_back.text}
-    }
+    return {"undone": None if took_back is None else {**as_plain(took_back.undone), "text": took_back.text}}
 
 
 def history(site: Site, question: Question) -> Any:
@@ -74,7 +70,7 @@ def review(site: Site, question: Question) -> Any:
         return overview(catalog)
 
 
-def tag_grid(site: Site, question: Question) -> Any:
+def review_tag(site: Site, question: Question) -> Any:
     word = question.text("word")
     if not word:
         raise BadRequest("word must name a tag")
@@ -95,18 +91,22 @@ def _after(question: Question) -> tuple[float, int] | None:
         raise BadRequest("after must be a probability and the number of a photo, as in 0.734,17") from None
 
 
-def questions(site: Site, question: Question) -> Any:
+def review_questions(site: Site, question: Question) -> Any:
     limit = question.number("limit", 30, least=1, most=500)
     with site.need_library().reading() as catalog:
-        return next_questions(
-            catalog, question.text("order") or "uncertain", word=question.text("word") or None, limit=limit
+        return questions(
+            catalog,
+            question.text("order") or "uncertain",
+            word=question.text("word") or None,
+            limit=limit,
+            count=question.text("count") != "no",
         )
 
 
 ROUTES = [
     get("/review", review),
-    get("/review/tag", tag_grid),
-    get("/review/questions", questions),
+    get("/review/tag", review_tag),
+    get("/review/questions", review_questions),
     post("/decide", decide),
     post("/undo", undo),
     get("/history", history),

@@ -11,6 +11,7 @@ const main = document.querySelector("#main");
 const EVEN = 0.5;
 let page; // what is shown: {word, photos, tiles, line, said: Map of photo -> boolean, total}
 let next; // promise of the page after it
+let turn = 0; // counts pages turned
 let ratio = 1.5; // of the tiles
 let threshold = EVEN; // where the line is, as a probability, until the tag changes
 const past = []; // pages that were decided, for undo
@@ -144,12 +145,13 @@ function settle(event, rest = false) {
 }
 
 async function advance(since) {
-  const from = page;
+  const from = page, mine = ++turn;
   const waiting = next;
-  let slow = setTimeout(() => grid.setAttribute("aria-busy", "true"), 60);
+  const slow = setTimeout(() => grid.setAttribute("aria-busy", "true"), 60);
   page = undefined; // keys do nothing until the next page is there
   try {
     const following = await waiting;
+    if (mine !== turn) return; // another page was put back meanwhile
     if (!following) return finish();
     if (following.word !== from.word) toast(`That was ${from.word}. Now: ${following.word}.`);
     following.total = following.word === from.word ? Math.max(following.photos.length, following.total) : following.total;
@@ -157,6 +159,7 @@ async function advance(since) {
     show(following, since);
     next = prefetch(following);
   } catch (error) {
+    if (mine !== turn) return;
     page = from;
     next = prefetch(from);
     tell(error);
@@ -194,10 +197,10 @@ function restore(decided) {
   const position = past.lastIndexOf(decided);
   if (position >= 0) past.splice(position, 1);
   if (!grid.isConnected) open();
-  const shown = page;
-  if (shown) next = Promise.resolve(shown);
+  turn += 1;
+  if (page) next = Promise.resolve(page); // else it is on its way, and `next` still promises it
+  else if (!next) next = prefetch(decided);
   show(decided);
-  if (!shown) next = prefetch(decided);
 }
 
 document.addEventListener("topicture-undone", ({ detail }) => {

@@ -22,7 +22,7 @@ const word = parameters.get("word") ?? "";
 
 let waiting = []; // questions to come, the first is shown
 let asked = []; // those that were answered or skipped: {question, verdict}
-let left = 0, atLeast = false, pace = null, fetching, ended = false, round = 0;
+let left = null, atLeast = false, pace = null, fetching, ended = false, round = 0;
 const name = (question) => `${question.id} ${question.word}`;
 
 // --- The frame of the page -----------------------------------------------------------------------------------
@@ -52,6 +52,7 @@ function turnTo(chosen) {
   waiting = [];
   asked = asked.filter((each) => each.verdict);
   ended = false;
+  left = null;
   round += 1;
   fetching = undefined;
   refill().then(() => show());
@@ -66,13 +67,14 @@ function refill() {
   fetching ??= (async () => {
     const known = new Set([...waiting, ...asked.map((each) => each.question)].map(name));
     const skipped = asked.filter((each) => !each.verdict).length;
-    const found = await get("review/questions", { order, word, limit: Math.min(500, 30 + waiting.length + skipped + FEW) });
+    const found = await get("review/questions", { order, word, limit: Math.min(500, 30 + waiting.length + skipped + FEW), count: left === null ? "" : "no" });
     if (mine !== round) return;
     const fresh = found.questions.filter((each) => !known.has(name(each)));
-    ({ left, pace, at_least: atLeast } = found);
+    pace = found.pace;
+    if (found.left !== null) ({ left, at_least: atLeast } = found); // counted once, kept up to date here
     ended = !fresh.length;
     waiting.push(...fresh);
-  })().catch(tell).finally(() => { if (mine === round) fetching = undefined; });
+  })().catch((error) => waiting.length || tell(error)).finally(() => { if (mine === round) fetching = undefined; });
   return fetching;
 }
 
