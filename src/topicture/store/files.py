@@ -161,6 +161,14 @@ class Files:
         )
         return [image for (image,) in rows]
 
+    def gone_images(self) -> list[int]:
+        """Images without any file."""
+        rows = self._db.execute(
+            "SELECT DISTINCT image FROM places AS p WHERE gone IS NOT NULL "
+            "AND NOT EXISTS (SELECT 1 FROM places WHERE image = p.image AND gone IS NULL)"
+        )
+        return [image for (image,) in rows]
+
     def by_content(self, prefix: str) -> list[int]:
         """Images whose content hash begins with hexadecimal digits."""
         query = "SELECT id FROM images WHERE lower(hex(content)) LIKE ? || '%' LIMIT 3"

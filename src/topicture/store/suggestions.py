@@ -145,9 +145,10 @@ class Suggestions:
         values = {"model": model, "images": "[]" if images is None else json.dumps([int(i) for i in images])}
         return self._db.execute(f"SELECT s.image, count(*) {_OPEN} {among} GROUP BY s.image", values)
 
-    def open_images(self, model: int, word: str) -> Iterator[int]:
-        """Images with an undecided suggestion of a word."""
-        query = f"SELECT s.image {_OPEN} AND s.word = (SELECT id FROM words WHERE word = :word)"
+    def open_images(self, model: int, word: str | None = None) -> Iterator[int]:
+        """Images with an undecided suggestion, of one word or of any."""
+        of_word = "" if word is None else "AND s.word = (SELECT id FROM words WHERE word = :word)"
+        query = f"SELECT DISTINCT s.image {_OPEN} {of_word}"
         return (image for (image,) in self._db.execute(query, {"model": model, "word": word}))
 
     def open_by_word(
@@ -159,7 +160,7 @@ class Suggestions:
         is a fraction of looking at each.
         """
         (number,) = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone() or (-1,)
-        values = {"model": model, "word": number, "images": _json(gone)}
+        values = {"model": model, "word": number, "images": json.dumps(list(gone))}
         of_word = "" if word is None else "AND s.word = :word"
         counts = {
             number: list(row)
