@@ -4,7 +4,6 @@ import io
 
 import numpy as np
 import pytest
-from conftest import opened
 from PIL import Image
 
 from topicture.app.verbs.mapping.making import make_map
@@ -22,7 +21,7 @@ def mapped(served):
 def drawn(page, served):
     page.expected.append(STALL)
     page.goto(f"{served.url}/map")
-    page.wait_for_function("document.querySelector('.map-stage')?.drawn?.points > 0")
+    page.locator(".map-stage[data-drawn]").wait_for()
     return page
 
 
@@ -46,7 +45,7 @@ def lasso_all(page):
 def test_points_are_drawn(page, mapped, shot):
     drawn(page, mapped)
     shot(page, "map")
-    page.add_style_tag(content=".map-canvas + .map-canvas { display: none }")  # without words and pictures
+    page.evaluate("document.querySelectorAll('.map-canvas')[1].hidden = true")  # without words and pictures
     pixels = np.asarray(
         Image.open(io.BytesIO(page.locator(".map-stage").screenshot())).convert("RGB")
     ).astype(int)
@@ -90,31 +89,47 @@ def test_what_is_in_view_is_selected_and_rejected_by_keys_alone(page, mapped):
         assert len(catalog.decisions.images_with(["unicorn"], "rejected")) == 64
 
 
-def test_wheel_and_keys_zoom_and_a_click_opens_the_photo(page, mapped):
-    drawn(page, mapped)
+def in_view(page):
+    """How many photos are selected when all in view are."""
     page.locator(".map-stage").focus()
     page.keyboard.press("s")
-    everything = page.get_by_role("heading", name="photos selected").inner_text()
-    page.keyboard.press("Escape")
+    heading = page.locator(".map-selection h2")
+    n = int(heading.inner_text().split()[0]) if heading.is_visible() else 0
     page.locator(".map-stage").focus()
+    page.keyboard.press("Escape")
+    return n
+
+
+def test_wheel_and_keys_move_over_the_map_and_enter_opens_a_photo(page, mapped):
+    drawn(page, mapped)
+    assert in_view(page) == 64
     box = page.locator(".map-stage").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    for _ in range(5):
+    for _ in range(4):
         page.mouse.wheel(0, -200)
-    page.locator(".map-stage").focus()
-    page.keyboard.press("s")
-    fewer = page.get_by_role("heading", name="photos? selected").inner_text() if False else None
-    page.wait_for_timeout(100)
-    fewer = (
-        page.locator(".map-selection h2").inner_text()
-        if page.locator(".map-selection h2").is_visible()
-        else "0"
-    )
-    assert int(fewer.split()[0]) < int(everything.split()[0])
-    page.locator(".map-stage").focus()
+    page.wait_for_timeout(200)
+    assert in_view(page) < 64
     page.keyboard.press("0")
-    page.keyboard.press("Enter")
+    assert in_view(page) == 64
+    for _ in range(12):
+        page.keyboard.press("ArrowRight")
+    assert in_view(page) < 64
+    page.keyboard.press("0")
+    with mapped.library.reading() as catalog:
+        images = set(catalog.index_images().tolist())
+    place = page.evaluate(
+        "fetch('/api/map').then(r => r.json()).then(m => fetch('/api/map/points?version=' + m.version))"
+        ".then(r => r.arrayBuffer()).then(b => { const n = b.byteLength / 13;"
+        " return [new Float32Array(b, 4 * n, n)[0], new Float32Array(b, 8 * n, n)[0], new Int32Array(b, 0, n)[0]] })"
+    )
+    stretch = max(0.7, min(1.7, box["width"] / box["height"]))
+    zoom = 0.46 * min(box["height"], box["width"] / stretch)
+    page.mouse.click(
+        box["x"] + box["width"] / 2 + place[0] * zoom * stretch,
+        box["y"] + box["height"] / 2 - place[1] * zoom,
+    )
     page.wait_for_url("**/photo/*")
+    assert int(page.url.split("/")[-1]) in images
 
 
 def test_the_list_says_what_the_map_shows(page, mapped):
@@ -126,24 +141,22 @@ def test_the_list_says_what_the_map_shows(page, mapped):
     assert page.evaluate("document.activeElement.className") == "map-stage"
 
 
-def test_without_webgl_there_is_the_list_and_a_reason(browser, mapped):
-    with opened(browser, mapped.url) as page:
-        page.add_init_script(
-            "const made = HTMLCanvasElement.prototype.getContext;"
-            "HTMLCanvasElement.prototype.getContext = function (kind, options) {"
-            " return kind === 'webgl2' ? null : made.call(this, kind, options) }"
-        )
-        page.goto(mapped.first_address)
-        page.goto(f"{mapped.url}/map")
-        page.get_by_text("This browser has no WebGL2").wait_for()
-        page.get_by_role("link", name="rose").wait_for()
+def test_without_webgl_there_is_the_list_and_a_reason(page, mapped):
+    page.add_init_script(
+        "const made = HTMLCanvasElement.prototype.getContext;"
+        "HTMLCanvasElement.prototype.getContext = function (kind, options) {"
+        " return kind === 'webgl2' ? null : made.call(this, kind, options) }"
+    )
+    page.goto(f"{mapped.url}/map")
+    page.get_by_text("This browser has no WebGL2").wait_for()
+    page.get_by_role("link", name="rose").wait_for()
 
 
 def test_without_a_map_one_is_made(page, served):
     page.expected.append(STALL)
     page.goto(f"{served.url}/map")
     page.get_by_role("button", name="Make the map").click()
-    page.wait_for_function("document.querySelector('.map-stage')?.drawn?.points === 64", timeout=60_000)
+    page.locator(".map-stage[data-drawn='64']").wait_for(timeout=60_000)
     assert served.get("map")[1]["status"] == "ready"
 
 
