@@ -47,6 +47,7 @@ MAX_KNOTS = 256
 STEP_SHRINKAGE = 5.0  # pseudo-observations that draw a step of the shape towards the raw probability
 EVEN_ODDS = 0.5
 SHRINKAGE = 5.0  # pseudo-observations that pull a tag's precision towards that of all tags
+GROUPED_SHRINKAGE = 20.0  # where pairs of one group tell much the same
 
 
 class Presence(NamedTuple):
@@ -190,14 +191,17 @@ def thresholds(
     if below is not None:
         pairs = pairs.at(pairs.presence <= below[pairs.word])
     pooled = _pooled_precision(pairs)
+    shrinkage = SHRINKAGE if pairs.group is None else GROUPED_SHRINKAGE
     found = np.full(n_words, np.inf)
+    if not len(pairs.word):
+        return found
     by_word = np.argsort(pairs.word, kind="stable")
     words, starts = np.unique(pairs.word[by_word], return_index=True)
     for word, rows in zip(words, np.split(by_word, starts[1:]), strict=True):
         order = rows[np.argsort(-pairs.presence[rows], kind="stable")]
         p, weight = pairs.presence[order], pairs.weights[order]
         hits = np.cumsum(weight * pairs.truth[order])
-        estimate = (hits + SHRINKAGE * np.interp(p, *pooled)) / (np.cumsum(weight) + SHRINKAGE)
+        estimate = (hits + shrinkage * np.interp(p, *pooled)) / (np.cumsum(weight) + shrinkage)
         last_of_ties = np.append(p[1:] < p[:-1], True)
         reached = (estimate >= precision)[last_of_ties]
         n_good = len(reached) if reached.all() else int(np.argmin(reached))
