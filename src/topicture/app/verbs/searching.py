@@ -1,7 +1,8 @@
 """Search: words to ranked photos, and photos to photos that look alike.
 
 A photo's score is that of `search.index`, the probability that it has all the wanted words and none of the others. What
-a person has said about a word of a photo counts as certain, whatever the model thinks.
+a person has said about a word of a photo counts as certain, whatever the model thinks. Where several words are wanted,
+photos come first in which each has a region of its own: "dog on grass" is a dog and grass that both can be pointed at.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from topicture.store.shards import ShardError
 
 __all__ = ["SearchHit", "SimilarPhoto", "search", "similar"]
 
+PREFERRED_AMONG = 1000  # best photos, among which those with regions of all words are preferred
 LEAST_PROBABILITY = 0.01  # what is less probable is no answer to a query
 
 
@@ -31,6 +33,7 @@ class SearchHit:
     probability: float
     words: dict[str, float]
     said: tuple[str, ...]  # words of the query that a person has decided on
+    regions: tuple[str, ...] = ()  # wanted words that have a region
 
 
 @dataclass(frozen=True)
@@ -57,21 +60,23 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
     query = lexicon.parse(text)
     table = _Table(catalog, index, query, lexicon.vocabulary)
     scores = log_scores(query, table.log_presence.__getitem__)
+    order_by = scores + table.preference(scores)
     hits: list[SearchHit] = []
     position, step = 0, 2 * limit
     # The best few are looked up; those whose file is gone make room for the next.
-    order = top_positions(scores, step)
+    order = top_positions(order_by, step)
     while len(hits) < limit and position < len(order):
         here = int(order[position])
-        if scores[here] < np.log(LEAST_PROBABILITY):
+        if order_by[here] < np.log(LEAST_PROBABILITY):
             break
-        hit = table.hit(here, float(np.exp(scores[here])))
+        likely = scores[here] >= np.log(LEAST_PROBABILITY)  # not by its regions alone
+        hit = table.hit(here, float(np.exp(scores[here]))) if likely else None
         if hit is not None:
             hits.append(hit)
         position += 1
         if position == len(order) < len(scores):
             step *= 4
-            order = top_positions(scores, step)
+            order = top_positions(order_by, step)
     return hits
 
 
@@ -82,8 +87,27 @@ class _Table:
         self._catalog = catalog
         self._vocabulary = vocabulary
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
+        self._wanted = query.wanted
+        self._placed: dict[tuple[int, str], float] = {}
         self.images = self._candidates(index)
         self.log_presence = {word: self._of(word, index) for word in self._said}
+
+    def preference(self, scores: np.ndarray) -> np.ndarray:
+        """What to add to log scores: up to ln 2 where each of several wanted words has a region, by the least certain.
+
+        It is looked at among the best photos only.
+        """
+        added = np.zeros(len(scores))
+        best = [int(at) for at in top_positions(scores, PREFERRED_AMONG) if scores[at] > -np.inf]
+        spellings = {word: [self._vocabulary[i] for i in word.ids] for word in self._wanted}
+        images = [int(self.images[at]) for at in best]
+        found = self._catalog.regions.certainties(images, {s for each in spellings.values() for s in each})
+        for at, image in zip(best, images, strict=True):
+            sure = [max(found.get((image, s), 0.0) for s in each) for each in spellings.values()]
+            self._placed.update({(image, w.word): c for w, c in zip(self._wanted, sure, strict=True) if c})
+            if len(sure) > 1:
+                added[at] = np.log1p(min(sure))
+        return added
 
     def hit(self, position: int, probability: float) -> SearchHit | None:
         image = int(self.images[position])
@@ -92,7 +116,8 @@ class _Table:
             return None
         words = {word.word: float(np.exp(self.log_presence[word][position])) for word in self._said}
         said = tuple(word.word for word, (yes, no) in self._said.items() if image in yes or image in no)
-        return SearchHit(paths[0], image, probability, words, said)
+        placed = tuple(word.word for word in self._wanted if (image, word.word) in self._placed)
+        return SearchHit(paths[0], image, probability, words, said, placed)
 
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
         spellings = [self._vocabulary[i] for i in word.ids]
