@@ -29,15 +29,9 @@ def with_regions(
     for example in examples:
         word = corpus.vocabulary.index(example.word)
         rows = np.flatnonzero((corpus.captions[:, [word]].toarray().ravel() > 0) & (corpus.n_regions > 0))
-        rows = (
-            rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_PHOTOS)).round().astype(int)]
-            if len(rows)
-            else rows
-        )
+        rows = rows[:: max(1, -(-len(rows) // MOST_PHOTOS))]
         places = []
-        for row, p in zip(
-            rows.tolist(), annotator.label_regions(corpus[rows]) if len(rows) else (), strict=True
-        ):
+        for row, p in zip(rows.tolist(), annotator.label_regions(corpus[rows]), strict=True):
             tags = corpus.captions[[row]].toarray().ravel() > 0
             sure = region_posterior(p, np.where(tags, 1.0, OTHER))[:, word]
             if trust is not None:
