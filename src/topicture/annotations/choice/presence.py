@@ -91,9 +91,7 @@ def fit_presence(p: Floats, truth: Any, known: Bools, *, seed: int = 0) -> Prese
     return fitted._replace(knots=knots, values=values)
 
 
-def cross_fitted(
-    p: Floats, truth: Any, known: Bools, fold_of: NDArray[np.int64], *, seed: int = 0
-) -> Floats:
+def cross_fitted(p: Floats, truth: Any, known: Bools, fold_of: NDArray[np.int64], *, seed: int = 0) -> Floats:
     """Presence of each image by a calibration that has not seen its fold: what an honest judgement needs, (D, V).
 
     Images of no fold (-1), such as those that were reviewed but have no caption, are dealt out evenly.
@@ -175,9 +173,7 @@ def calibration_error(bins: list[ReliabilityBin]) -> float:
     return sum(b.n * abs(b.promised - b.observed) for b in told) / total if total else float("nan")
 
 
-def thresholds(
-    pairs: JudgedPairs, n_words: int, precision: float, *, below: Floats | None = None
-) -> Floats:
+def thresholds(pairs: JudgedPairs, n_words: int, precision: float, *, below: Floats | None = None) -> Floats:
     """For each word the lowest presence from which on suggestions reach a precision, (V,); infinite where none does.
 
     A word with few held-out tags says little by itself: its precision is shrunk towards that of all words at the same
@@ -216,9 +212,7 @@ def _pooled_precision(pairs: JudgedPairs) -> tuple[Floats, Floats]:
     order = np.argsort(pairs.presence, kind="stable")
     weight, truth = pairs.weights[order], np.asarray(pairs.truth, np.float64)[order]
     first = np.searchsorted(pairs.presence[order], grid)
-    hits, n = (
-        np.append(np.cumsum(part[::-1])[::-1], 0.0)[first] for part in (weight * truth, weight)
-    )
+    hits, n = (np.append(np.cumsum(part[::-1])[::-1], 0.0)[first] for part in (weight * truth, weight))
     precision = (hits + grid) / (n + 1)
     if pairs.group is None:
         return grid, precision

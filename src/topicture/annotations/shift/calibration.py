@@ -210,14 +210,18 @@ def _grouped(presence: Floats, truth: Any, known: Bools, groups: NDArray[np.int6
     group = np.unique(groups, return_inverse=True)[1][row]
     key = group * known.shape[1] + word
     n_suggested = np.bincount(key, pairs.presence >= SUGGESTED)[key]
-    weight = np.where(pairs.presence >= SUGGESTED, np.minimum(1.0, MOST_OF_A_GROUP / np.maximum(n_suggested, 1)), 1.0)
+    weight = np.where(
+        pairs.presence >= SUGGESTED, np.minimum(1.0, MOST_OF_A_GROUP / np.maximum(n_suggested, 1)), 1.0
+    )
     return pairs._replace(weight=weight, group=group)
 
 
 def _pooled(near: JudgedPairs, far: JudgedPairs, share: float) -> JudgedPairs:
     """Both worlds, in the proportion in which untagged photos live there."""
     n_groups = int(far.group.max(initial=0)) + 1
-    near = near._replace(weight=np.full(len(near.word), 1 - share), group=n_groups + np.arange(len(near.word)))
+    near = near._replace(
+        weight=np.full(len(near.word), 1 - share), group=n_groups + np.arange(len(near.word))
+    )
     return _joined([near, far._replace(weight=share * far.weight)])
 
 
