@@ -4,6 +4,7 @@ import asyncio
 import io
 
 import pytest
+from bad_decoder import crash_or_hang
 from photo_folder import RECIPE, put
 from PIL import Image
 from serving import serving

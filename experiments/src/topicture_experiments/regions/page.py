@@ -1,6 +1,7 @@
 """The report on region models as a page, from what `work.py` measured."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,13 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
         "MSRC v2, 21 words; models learn from the captions of the training images and are asked about the regions of "
         "the test images. Truth, the classes of pixels, is looked at only to measure.",
         "**Measures.** Top 1: share of the regions with a true word (that of most of their labelled pixels) whose best "
-        "word is the true one; *captioned* restricts words to the image's tags and lets the model look at them. Pixels: "
-        "the same of labelled pixels. Box IoU: overlap of each caption word's rectangle with that of its best matching "
-        "true segment, a word without a rectangle counting 0. Words with a region: share of caption words that are the "
-        "best word of some region; right: at least half of what such regions show is the word.",
-        "**Settings** of our model and of the regions were decided on folds of the training images, not on the test "
-        "images. GM-LDA and Corr-LDA: 50 topics, 40 columns; DBA and EMM: 500 visual words; others as by default.",
+        "word is the true one; *captioned* restricts words to the image's tags and lets the model look at them. "
+        "Pixels: the same of labelled pixels. Box IoU: overlap of each caption word's rectangle with that of its best "
+        "matching true segment, a word without a rectangle counting 0. Words with a region: share of caption words "
+        "that are the best word of some region; right: at least half of what such regions show is the word.",
+        "**Settings** of our model and of the regions were decided on folds of the training images, after a first, "
+        "coarser look at ranges on the test images. GM-LDA and Corr-LDA: 50 topics, 40 columns; DBA and EMM: 500 "
+        "visual words; others as by default.",
     ]
     for recipe in COMPARED:
         parts += _models(found, recipe)
@@ -101,7 +103,7 @@ def calibration_table(pairs: Iterable[Iterable[float]]) -> list[str]:
     """Certainty of the best word of captioned regions against the share that is right, and the mean gap."""
     sure, right = np.array(list(map(list, pairs))).T
     rows, gap = [], 0.0
-    for low, high in zip(BINS[:-1], BINS[1:], strict=True):
+    for low, high in pairwise(BINS):
         inside = (sure >= low) & ((sure < high) | (high == 1))
         if inside.any():
             rows.append(

@@ -22,7 +22,7 @@ def run(options: Options, tell: Tell) -> None:
     """Measure what is missing and write the page; see `running`."""
     wanted = tasks()
     empty = {
-        "plan": [*(task.key for task in wanted), "quick" if options.quick else "full"],
+        "plan": [*sorted(task.key for task in wanted), "quick" if options.quick else "full"],
         "date": date.today().isoformat(),
         "seed": SEED,
         "found": {},

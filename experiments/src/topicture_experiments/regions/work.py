@@ -1,16 +1,18 @@
 """What is measured of a region model on MSRC v2, which it has seen with captions alone.
 
 A model labels the regions of test images, without their captions and with them: then words are restricted to an image's
-tags (p times their indicator, normalised), and a model that can takes the caption into its posterior. Truth is looked at
-only to measure.
+tags (p times their indicator, normalised), and a model that can takes the caption into its posterior. Boxes are made as
+the tool makes them, where other words keep a little weight. Truth is looked at only to measure.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from topicture.annotations.choice.region_evidence import OTHER, region_posterior
 from topicture.annotations.measures.metrics import region_accuracy
 from topicture.app.learning.word_boxes import word_boxes
 from topicture.corpus import Corpus
@@ -66,9 +68,9 @@ class Task(NamedTuple):
 
 
 def tasks() -> list[Task]:
-    """All models where they are compared, ours everywhere."""
-    compared = [Task(recipe, model) for recipe in COMPARED for model in MODELS]
-    return [*compared, *(Task(recipe, OURS) for recipe in RECIPES if recipe not in COMPARED)]
+    """All models where they are compared, ours everywhere, and first."""
+    others = [Task(recipe, model) for model in MODELS for recipe in COMPARED[::-1] if model != OURS]
+    return [*(Task(recipe, OURS) for recipe in dict.fromkeys((*COMPARED, *RECIPES))), *others]
 
 
 def do(data: str | None, cache: str, quick: bool, task: Task) -> dict[str, Any]:
@@ -76,8 +78,7 @@ def do(data: str | None, cache: str, quick: bool, task: Task) -> dict[str, Any]:
     msrc, recipe = msrc_v2(data), RECIPES[task.recipe]
     every = 6 if quick else 1
     train, test = _described(msrc, recipe, msrc.train[::every], msrc.test[::every], cache)
-    untold, told = _labellings(task.model, train, test, quick)
-    return _measures(msrc, recipe, test, untold, told)
+    return _measures(msrc, recipe, test, *_labellings(task.model, train, test, quick))
 
 
 def _described(msrc: MSRC, recipe: Recipe, *parts_of: Any) -> tuple[Corpus, Corpus]:
@@ -99,13 +100,13 @@ def _described(msrc: MSRC, recipe: Recipe, *parts_of: Any) -> tuple[Corpus, Corp
 def _labellings(model: str, train: Corpus, test: Corpus, quick: bool) -> tuple[np.ndarray, np.ndarray]:
     """p(word | region) (R, V) of the test regions, without captions and with them."""
     shape = int(test.n_regions.sum()), test.n_words
-    tags = np.repeat((test.captions > 0).toarray(), test.n_regions, axis=0)
     if model in ("random", "most frequent"):
         rng = np.random.default_rng(SEED)
         p = rng.dirichlet(np.ones(shape[1]), shape[0])
         if model == "most frequent":
             p = np.tile(np.asarray(train.captions.sum(axis=0)).ravel(), (shape[0], 1))
-        return p, _restricted(p, tags)
+            p /= p.sum(axis=1, keepdims=True)
+        return p, p
     if annotator_class(model).needs == ("regions",) and model != OURS:
         train, test = _with_columns(train, GAUSSIAN_COLUMNS), _with_columns(test, GAUSSIAN_COLUMNS)
     settings = dict(MODELS[model])
@@ -113,13 +114,12 @@ def _labellings(model: str, train: Corpus, test: Corpus, quick: bool) -> tuple[n
         settings["max_iter"] = 5
     annotator = make_annotator(model, seed=SEED, **settings).fit(train)
     untold = np.concatenate(annotator.label_regions(test))
-    told = np.concatenate(annotator.label_regions(test, use_captions=True))  # type: ignore[call-arg]
-    return untold, _restricted(told, tags)
+    if model == OURS:  # captions only restrict it
+        return untold, untold
+    return untold, np.concatenate(annotator.label_regions(test, use_captions=True))  # type: ignore[call-arg]
 
 
 def _with_columns(corpus: Corpus, n: int) -> Corpus:
-    from dataclasses import replace
-
     assert corpus.regions is not None
     return replace(corpus, regions=np.ascontiguousarray(corpus.regions[:, :n]))
 
@@ -129,12 +129,19 @@ def _restricted(p: np.ndarray, tags: np.ndarray) -> np.ndarray:
     return kept / kept.sum(axis=1, keepdims=True)
 
 
+def _with_others(p: np.ndarray, tags: np.ndarray) -> np.ndarray:
+    return region_posterior(np.maximum(p, 1e-12), np.where(tags, 1.0, OTHER))
+
+
 # --- Measures ------------------------------------------------------------------------------------------------------
 
 
 def _measures(
-    msrc: MSRC, recipe: Recipe, test: Corpus, untold: np.ndarray, told: np.ndarray
+    msrc: MSRC, recipe: Recipe, test: Corpus, untold: np.ndarray, given_captions: np.ndarray
 ) -> dict[str, Any]:
+    """Of p(word | region) (R, V) without captions and, where the model can look at them, with captions."""
+    tags = np.repeat((test.captions > 0).toarray(), test.n_regions, axis=0)
+    told, placing = _restricted(given_captions, tags), _with_others(given_captions, tags)
     maps = {image: photo_regions(jpeg, recipe)[1] for image, jpeg in msrc.images(test.image_ids.tolist())}
     truth = RegionTruth(
         np.concatenate([region_truth(msrc.class_map(image), maps[image], test.n_words) for image in maps])
@@ -150,7 +157,7 @@ def _measures(
         words = [word for word in boxes if test.captions[row, msrc.vocabulary.index(word)]]
         columns = [msrc.vocabulary.index(word) for word in words]
         placed = {"whole": dict.fromkeys(words, (0.0, 0.0, 1.0, 1.0))}
-        for name, p in (("told", told), ("untold", untold)):
+        for name, p in (("told", placing), ("untold", untold)):
             placed[name] = {box.word: box[1:5] for box in word_boxes(shape, p[inside][:, columns], words)}
         for name, where in placed.items():
             overlaps[name] += [
@@ -164,7 +171,7 @@ def _measures(
             if mine.any():
                 labelled = pixels[mine].sum(axis=0)
                 right.append(bool(labelled.sum()) and labelled[column] >= labelled.sum() / 2)
-        sure += _certainties(best, told[inside], pixels)
+        sure += _certainties(best, placing[inside], pixels)
     return {
         "regions": len(untold) / len(test),
         "ceiling": truth.ceiling,

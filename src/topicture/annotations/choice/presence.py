@@ -47,6 +47,7 @@ MAX_KNOTS = 256
 STEP_SHRINKAGE = 5.0  # pseudo-observations that draw a step of the shape towards the raw probability
 EVEN_ODDS = 0.5
 SHRINKAGE = 5.0  # pseudo-observations that pull a tag's precision towards that of all tags
+GROUPED_SHRINKAGE = 20.0  # where pairs of one group tell much the same
 
 
 class Presence(NamedTuple):
@@ -90,9 +91,7 @@ def fit_presence(p: Floats, truth: Any, known: Bools, *, seed: int = 0) -> Prese
     return fitted._replace(knots=knots, values=values)
 
 
-def cross_fitted(
-    p: Floats, truth: Any, known: Bools, fold_of: NDArray[np.int64], *, seed: int = 0
-) -> Floats:
+def cross_fitted(p: Floats, truth: Any, known: Bools, fold_of: NDArray[np.int64], *, seed: int = 0) -> Floats:
     """Presence of each image by a calibration that has not seen its fold: what an honest judgement needs, (D, V).
 
     Images of no fold (-1), such as those that were reviewed but have no caption, are dealt out evenly.
@@ -174,9 +173,7 @@ def calibration_error(bins: list[ReliabilityBin]) -> float:
     return sum(b.n * abs(b.promised - b.observed) for b in told) / total if total else float("nan")
 
 
-def thresholds(
-    pairs: JudgedPairs, n_words: int, precision: float, *, below: Floats | None = None
-) -> Floats:
+def thresholds(pairs: JudgedPairs, n_words: int, precision: float, *, below: Floats | None = None) -> Floats:
     """For each word the lowest presence from which on suggestions reach a precision, (V,); infinite where none does.
 
     A word with few held-out tags says little by itself: its precision is shrunk towards that of all words at the same
@@ -190,14 +187,17 @@ def thresholds(
     if below is not None:
         pairs = pairs.at(pairs.presence <= below[pairs.word])
     pooled = _pooled_precision(pairs)
+    shrinkage = SHRINKAGE if pairs.group is None else GROUPED_SHRINKAGE
     found = np.full(n_words, np.inf)
+    if not len(pairs.word):
+        return found
     by_word = np.argsort(pairs.word, kind="stable")
     words, starts = np.unique(pairs.word[by_word], return_index=True)
     for word, rows in zip(words, np.split(by_word, starts[1:]), strict=True):
         order = rows[np.argsort(-pairs.presence[rows], kind="stable")]
         p, weight = pairs.presence[order], pairs.weights[order]
         hits = np.cumsum(weight * pairs.truth[order])
-        estimate = (hits + SHRINKAGE * np.interp(p, *pooled)) / (np.cumsum(weight) + SHRINKAGE)
+        estimate = (hits + shrinkage * np.interp(p, *pooled)) / (np.cumsum(weight) + shrinkage)
         last_of_ties = np.append(p[1:] < p[:-1], True)
         reached = (estimate >= precision)[last_of_ties]
         n_good = len(reached) if reached.all() else int(np.argmin(reached))
@@ -212,9 +212,7 @@ def _pooled_precision(pairs: JudgedPairs) -> tuple[Floats, Floats]:
     order = np.argsort(pairs.presence, kind="stable")
     weight, truth = pairs.weights[order], np.asarray(pairs.truth, np.float64)[order]
     first = np.searchsorted(pairs.presence[order], grid)
-    hits, n = (
-        np.append(np.cumsum(part[::-1])[::-1], 0.0)[first] for part in (weight * truth, weight)
-    )
+    hits, n = (np.append(np.cumsum(part[::-1])[::-1], 0.0)[first] for part in (weight * truth, weight))
     precision = (hits + grid) / (n + 1)
     if pairs.group is None:
         return grid, precision

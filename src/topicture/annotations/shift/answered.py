@@ -3,7 +3,7 @@ r"""What the answers to single questions say of promised probabilities.
 Answers about untagged photos are few, but they are about the very photos that promises are made for. They move what
 hidden tags of other photos have promised, where questions were asked and little elsewhere:
 
-    logit q = logit p + sum_k a_k B_k(logit p) + v_w,     a_k ~ N(0, 1/4),  v_w ~ N(0, 1/2),
+    logit q = logit p + sum_k a_k B_k(logit p) + v_w,     a_k ~ N(0, 1/10),  v_w ~ N(0, 1/10),
 
 with bumps B_k(x) = exp(-(x - k)^2 / 2) at k = -1, ..., 5: below, nobody is asked. a and v are the most probable ones; what comes of it is made
 to rise with p. Which pairs were asked about was decided by p, the word and chance: given these, nothing is biased by
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 _EDGE = 1e-6
 _CENTRES = np.arange(-1.0, 6.0)
 _GRID = np.linspace(-8, 8, 161)
-_SHARED_VARIANCE, _WORD_VARIANCE = 1 / 4, 1 / 2
+_SHARED_VARIANCE, _WORD_VARIANCE = 1 / 10, 1 / 10
 
 
 class Answered(NamedTuple):

@@ -3,7 +3,7 @@
 1. `Presence` from hidden tags, once with random folds (the world near the tagged photos) and, where untagged photos are
    far from them, once with whole groups hidden (the far world).
 2. A photo gets both, in the proportion in which it is far (`worlds`).
-3. Answers about single words correct the outcome (`answered`).
+3. Answers about single words teach what a rejected word looks like (`denials`) and correct the outcome (`answered`).
 
 A group's own words are not in the vocabulary of a model that has not seen the group; so, where a group is hidden, words
 that hardly occur elsewhere are no evidence.
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import JudgedPairs, Presence, cross_fitted, fit_presence
 from topicture.annotations.choice.trials import HeldOut
 from topicture.annotations.shift.answered import Answered, fit_answered
-from topicture.annotations.shift.worlds import FarWorld, Worlds
+from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
+from topicture.annotations.shift.worlds import FarWorld, Worlds, centre_of, look_rows
 from topicture.corpus import Corpus
+from topicture.errors import CorpusError
 
 __all__ = ["Calibration", "Evidence", "calibrate"]
 
@@ -29,23 +31,33 @@ Bools = NDArray[np.bool_]
 FEWEST_ELSEWHERE = 3  # photos that must have a word beside those of a hidden group
 MOST_OF_A_GROUP = 2.0  # pairs that the suggestions of a word in one hidden group count for
 SUGGESTED = 0.3  # from this presence on
+N_PARTS = 3  # in which answers judge terms that others have taught
 
 
 class Calibration(NamedTuple):
-    """From word distributions to the probability that the word is true of the photo."""
+    """From word distributions to the probability that the word is true of the photo.
+
+    Attributes
+    ----------
+    near, far : calibrations of the two worlds; `far` is None, with `worlds`, where there is only one
+    centre : (L,) of what photos look like, as `denials` needs it
+    """
 
     near: Presence
     far: Presence | None
     worlds: Worlds | None
+    centre: Floats
+    denials: Denials
     answered: Answered
 
-    def far_share(self, corpus: Corpus, places: Sequence[str] | None = None) -> Floats:
-        """(D,): how probably each photo is far from what was tagged; `places` (D,) are the photos' folders."""
-        return np.zeros(len(corpus)) if self.worlds is None else self.worlds.far_share(corpus, places)
-
-    def __call__(self, p: Any, far_share: Floats) -> Floats:
-        """Presence (D, V) of word distributions (D, V) of photos that are far with some probability (D,)."""
-        return self.answered(_mixed(self.near, self.far, p, far_share))
+    def __call__(self, p: Floats, corpus: Corpus, places: Sequence[str] | None = None) -> Floats:
+        """Presence (D, V) of word distributions (D, V) of photos, each by itself; `places` (D,) are their folders."""
+        presence = self.near(p)
+        if self.far is not None and self.worlds is not None:
+            presence = _mixture(presence, self.far(p), self.worlds.far_share(corpus, places))
+        if len(self.denials.words):
+            presence = self.denials(presence, look_rows(corpus, self.centre))
+        return self.answered(presence)
 
 
 class Evidence(NamedTuple):
@@ -53,71 +65,123 @@ class Evidence(NamedTuple):
 
     Attributes
     ----------
+    corpus : the photos
     truth, known : (D, V) as for `fit_presence`
     captioned : (D,) photos with a caption of their owner's; the verdicts on others are answers to questions
     near, far : answers with near copies hidden together, and with whole groups hidden
+    rejected : (D, V) verdicts of people that the word is not true
     """
 
+    corpus: Corpus
     truth: Any
     known: Bools
     captioned: Bools
     near: HeldOut
     far: HeldOut | None = None
     world: FarWorld | None = None
+    rejected: Bools | None = None
 
 
 def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, JudgedPairs]:
     """The calibration, and pairs with honest presences that thresholds and `evaluate` are read from."""
-    truth, known, captioned = evidence.truth, evidence.known, evidence.captioned
-    asked = known & ~captioned[:, None]
-    if not captioned.any():
-        captioned, asked = known.any(axis=1), np.zeros_like(known)
-    inside = captioned & evidence.near.p.any(axis=1)
-    rows = np.flatnonzero(inside)
+    truth, known, n_words = evidence.truth, evidence.known, evidence.truth.shape[1]
+    scored = evidence.near.p.any(axis=1)
+    rows = np.flatnonzero(evidence.captioned & scored)
+    if not _both_ways(truth[rows], known[rows]):  # one word, say: only answers tell where it is not
+        rows = np.flatnonzero(known.any(axis=1) & scored)
+    asked = known & scored[:, None]
+    asked[rows] = False
     near, honest = _fitted(evidence.near, rows, truth, known, seed)
-    if evidence.far is None or evidence.world is None:
-        found = Calibration(near, None, None, Answered.nothing(truth.shape[1]))
-        pairs = JudgedPairs.of(honest, truth[rows], known[rows])
-        return _with_answers(found, pairs, evidence, asked, np.zeros(len(truth)))
-    world, elsewhere = evidence.world, _elsewhere(truth, evidence.far.fold_of, known)
-    rows_far = np.flatnonzero(captioned & evidence.far.p.any(axis=1))
-    far, honest_far = _fitted(evidence.far, rows_far, truth, elsewhere, seed)
-    found = Calibration(near, far, world.worlds, Answered.nothing(truth.shape[1]))
-    # In either world a photo is told what the mixture says at its likeness there.
-    mixed = _mixture(honest, far(evidence.near.p[rows]), world.near[rows])
-    mixed_far = _mixture(near(evidence.far.p[rows_far]), honest_far, world.hidden[rows_far])
-    pairs = _pooled(
-        JudgedPairs.of(mixed, truth[rows], known[rows]),
-        _grouped(mixed_far, truth[rows_far], elsewhere[rows_far], world.groups[rows_far]),
-        world.share,
+    centre = centre_of(evidence.corpus)
+    found = Calibration(
+        near,
+        None,
+        None,
+        np.zeros(0) if centre is None else centre,
+        Denials(np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0)),
+        Answered.nothing(n_words),
     )
-    far_share = np.where(np.isnan(world.near), world.share, world.near)
+    pairs, far_share = JudgedPairs.of(honest, truth[rows], known[rows]), None
+    if evidence.far is not None and evidence.world is not None:
+        found, pairs, far_share = _with_far_world(found, pairs, honest, rows, evidence, seed)
     return _with_answers(found, pairs, evidence, asked, far_share)
 
 
+def _both_ways(truth: Any, known: Bools) -> bool:
+    return bool((truth > 0)[known].any() and (truth < 1)[known].any())
+
+
+def _with_far_world(
+    found: Calibration, pairs: JudgedPairs, honest: Floats, rows: Any, evidence: Evidence, seed: int
+) -> tuple[Calibration, JudgedPairs, Floats | None]:
+    world, scores, truth = evidence.world, evidence.far, evidence.truth
+    assert world is not None and scores is not None
+    elsewhere = _elsewhere(truth, scores.fold_of, evidence.known)
+    hidden = np.flatnonzero(evidence.captioned & (scores.fold_of >= 0) & scores.p.any(axis=1))
+    if not _both_ways(truth[hidden], elsewhere[hidden]) or len(np.unique(scores.fold_of[hidden])) < 2:
+        return found, pairs, None
+    try:
+        far, honest_far = _fitted(scores, hidden, truth, elsewhere, seed)
+    except CorpusError:  # a fold without which nothing is left to learn from
+        return found, pairs, None
+    # In either world a photo is told what the mixture says at its likeness there.
+    inside = ~np.isnan(world.near[rows])
+    mixed = _mixture(honest[inside], far(evidence.near.p[rows[inside]]), world.near[rows[inside]])
+    mixed_far = _mixture(found.near(scores.p[hidden]), honest_far, world.hidden[hidden])
+    pooled = _pooled(
+        JudgedPairs.of(mixed, truth[rows[inside]], evidence.known[rows[inside]]),
+        _grouped(mixed_far, truth[hidden], elsewhere[hidden], world.groups[hidden]),
+        world.share,
+    )
+    far_share = np.where(np.isnan(world.near), world.share, world.near)
+    return found._replace(far=far, worlds=world.worlds), pooled, far_share
+
+
 def _with_answers(
-    found: Calibration, pairs: JudgedPairs, evidence: Evidence, asked: Bools, far_share: Floats
+    found: Calibration, pairs: JudgedPairs, evidence: Evidence, asked: Bools, far_share: Floats | None
 ) -> tuple[Calibration, JudgedPairs]:
-    rows = np.flatnonzero(asked.any(axis=1) & evidence.near.p.any(axis=1))
+    rows = np.flatnonzero(asked.any(axis=1))
+    present = evidence.known & (evidence.truth > 0.5)
+    rejected = np.zeros_like(present) if evidence.rejected is None else evidence.rejected
+    if found.centre.size and (rejected.sum(axis=0) >= FEWEST_REJECTIONS).any():
+        looks = look_rows(evidence.corpus, found.centre)
+        found = found._replace(denials=fit_denials(looks, present, rejected))
     if not len(rows):
         return found, pairs
-    presence = found(evidence.near.p[rows], far_share[rows])
+    p = evidence.near.p[rows]
+    presence = found.near(p)
+    if found.far is not None and far_share is not None:
+        presence = _mixture(presence, found.far(p), far_share[rows])
+    if len(found.denials.words):
+        presence = _without_own_answers(presence, looks, present, rejected, rows)
     here = asked[rows]
-    answers = JudgedPairs.of(presence, evidence.truth[rows], here)
-    answered = fit_answered(answers.presence, answers.word, answers.truth, evidence.truth.shape[1])
-    parts = [
-        pairs._replace(
-            presence=answered.at(pairs.presence, pairs.word),
-            truth=answered.truth_of(pairs.presence, pairs.word, np.asarray(pairs.truth, np.float64)),
-        ),
-        answers._replace(
-            presence=answered.at(answers.presence, answers.word),
-            truth=np.asarray(answers.truth, np.float64),
-            weight=None if pairs.weight is None else np.ones(len(answers.word)),
-            group=None if pairs.group is None else -1 - np.nonzero(here)[0],
-        ),
-    ]
-    return found._replace(answered=answered), _joined(parts)
+    answers = JudgedPairs.of(presence, np.asarray(evidence.truth[rows], np.float64), here)
+    answered = fit_answered(answers.presence, answers.word, answers.truth, present.shape[1])
+    return found._replace(answered=answered), _joined(
+        [
+            pairs._replace(
+                presence=answered.at(pairs.presence, pairs.word),
+                truth=answered.truth_of(pairs.presence, pairs.word, np.asarray(pairs.truth, np.float64)),
+            ),
+            answers._replace(
+                presence=answered.at(answers.presence, answers.word),
+                weight=None if pairs.weight is None else np.ones(len(answers.word)),
+                group=None if pairs.group is None else -1 - np.nonzero(here)[0],
+            ),
+        ]
+    )
+
+
+def _without_own_answers(presence: Floats, looks: Any, present: Bools, rejected: Bools, rows: Any) -> Floats:
+    """Presence (n, V) of photos that answers are about, with terms learned from other photos' answers."""
+    found = presence.copy()
+    part_of = np.arange(len(rows)) % N_PARTS
+    for part in range(N_PARTS):
+        others = np.ones(len(looks), bool)
+        others[rows[part_of == part]] = False
+        denials = fit_denials(looks[others], present[others], rejected[others])
+        found[part_of == part] = denials(presence[part_of == part], looks[rows[part_of == part]])
+    return found
 
 
 def _fitted(scores: HeldOut, rows: Any, truth: Any, known: Bools, seed: int) -> tuple[Presence, Floats]:
@@ -135,10 +199,6 @@ def _elsewhere(truth: Any, fold_of: NDArray[np.int64], known: Bools) -> Bools:
     return found
 
 
-def _mixed(near: Presence, far: Presence | None, p: Any, far_share: Floats) -> Floats:
-    return near(p) if far is None else _mixture(near(p), far(p), far_share)
-
-
 def _mixture(near: Floats, far: Floats, far_share: Floats) -> Floats:
     return (1 - far_share[:, None]) * near + far_share[:, None] * far
 
@@ -150,14 +210,18 @@ def _grouped(presence: Floats, truth: Any, known: Bools, groups: NDArray[np.int6
     group = np.unique(groups, return_inverse=True)[1][row]
     key = group * known.shape[1] + word
     n_suggested = np.bincount(key, pairs.presence >= SUGGESTED)[key]
-    weight = np.where(pairs.presence >= SUGGESTED, np.minimum(1.0, MOST_OF_A_GROUP / np.maximum(n_suggested, 1)), 1.0)
+    weight = np.where(
+        pairs.presence >= SUGGESTED, np.minimum(1.0, MOST_OF_A_GROUP / np.maximum(n_suggested, 1)), 1.0
+    )
     return pairs._replace(weight=weight, group=group)
 
 
 def _pooled(near: JudgedPairs, far: JudgedPairs, share: float) -> JudgedPairs:
     """Both worlds, in the proportion in which untagged photos live there."""
     n_groups = int(far.group.max(initial=0)) + 1
-    near = near._replace(weight=np.full(len(near.word), 1 - share), group=n_groups + np.arange(len(near.word)))
+    near = near._replace(
+        weight=np.full(len(near.word), 1 - share), group=n_groups + np.arange(len(near.word))
+    )
     return _joined([near, far._replace(weight=share * far.weight)])
 
 

@@ -26,7 +26,7 @@ from sklearn.isotonic import IsotonicRegression
 from topicture.corpus import Corpus
 from topicture.models.neighbours import blocks, unit_rows
 
-__all__ = ["FarWorld", "Worlds", "far_groups", "find_worlds", "mixture_share"]
+__all__ = ["FarWorld", "Worlds", "centre_of", "far_groups", "find_worlds", "look_rows", "mixture_share"]
 
 Floats = NDArray[np.float64]
 
@@ -117,10 +117,9 @@ def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: in
     """
     order = np.argsort(corpus.image_ids, kind="stable")
     tagged, untagged = order[corpus.tagged[order]], order[~corpus.tagged[order]]
-    view = _view(corpus)
-    if view is None or len(tagged) < FEWEST_TAGGED or len(untagged) < FEWEST_UNTAGGED:
+    view, centre = _view(corpus), centre_of(corpus)
+    if centre is None or len(tagged) < FEWEST_TAGGED or len(untagged) < FEWEST_UNTAGGED:
         return None
-    centre = np.asarray(view.mean(axis=0), np.float64).ravel()
     rows = _unit(view[tagged], centre)
     place = np.zeros(len(corpus), np.int64) if places is None else _hashed(places)
     others = _likeness(_unit(view[untagged], centre), rows)
@@ -165,7 +164,10 @@ def _histogram(bins: NDArray[np.int64]) -> Floats:
 def _falling(far: Floats) -> Floats:
     """A photo that is more like the tagged ones is not farther from them."""
     return np.concatenate(
-        [IsotonicRegression(increasing=False).fit_transform(np.arange(N_BINS), part) for part in np.split(far, 2)]
+        [
+            IsotonicRegression(increasing=False).fit_transform(np.arange(N_BINS), part)
+            for part in np.split(far, 2)
+        ]
     )
 
 
@@ -180,6 +182,17 @@ def _hashed(places: Sequence[str]) -> NDArray[np.int64]:
     names, position = np.unique(np.asarray(places, np.str_), return_inverse=True)
     numbers = [hashlib.blake2b(str(name).encode("utf-8", "surrogateescape"), digest_size=7) for name in names]
     return np.array([int.from_bytes(number.digest(), "big") for number in numbers], np.int64)[position]
+
+
+def centre_of(corpus: Corpus) -> Floats | None:
+    """Mean (L,) of the view that says what photos look like; None where there is none."""
+    view = _view(corpus)
+    return None if view is None else np.asarray(view.mean(axis=0), np.float64).ravel()
+
+
+def look_rows(corpus: Corpus, centre: Floats) -> NDArray[np.float32]:
+    """What photos look like, (D, L): their view less the mean, at length 1."""
+    return _unit(_view(corpus), centre)
 
 
 def _view(corpus: Corpus) -> Any:

@@ -37,7 +37,7 @@ class WordBox(NamedTuple):
 
 
 def word_boxes(shape: RegionParts, p: np.ndarray, words: Sequence[str]) -> list[WordBox]:
-    """At most one box for each of the words, the largest patch first, of p(word | region) (N, W); rows sum to 1 at most.
+    """At most one box for each of the words, the largest patch first, of p(word | region) (N, W), sums at most 1.
 
     Words whose patch is smaller than `LEAST_AREA` have none. The probability is that of the patch's regions, by area.
     """

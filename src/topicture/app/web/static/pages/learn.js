@@ -143,7 +143,7 @@ function history(models) {
 }
 
 function table(id, title, heads, rows) {
-  return h("section", { class: "card stack", "aria-labelledby": id }, h("h2", { id }, title),
+  return h("section", { class: "card stack" }, h("h2", { id }, title),
     h("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-labelledby": id },
       h("table", { class: "plain" },
         h("thead", {}, h("tr", {}, ...heads.map((head, i) => (head ? h("th", { scope: "col", class: i ? "number" : "" }, head) : h("td"))))),
