@@ -31,6 +31,7 @@ __all__ = [
     "Source",
     "Unreadable",
     "check_file",
+    "open_picture",
     "read",
     "read_content",
     "shrink",
@@ -147,7 +148,7 @@ def _decode(source: Source, max_side: int | None) -> tuple[np.ndarray, str]:
     if max_side is not None and max_side < 1:
         raise ValueError(f"max_side must be at least 1, not {max_side}")
     content = source if isinstance(source, bytes) else _content(source)
-    with _open(content) as image:
+    with open_picture(content) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise ImageError(_too_large(width, height))
@@ -179,7 +180,8 @@ def _content(path: str | os.PathLike) -> bytes:
         raise ImageError(f"can't be opened ({reason})") from error
 
 
-def _open(content: bytes) -> ImageFile.ImageFile:
+def open_picture(content: bytes) -> ImageFile.ImageFile:
+    """A picture of which the header was read, in one of `FORMATS`; raises ImageError."""
     if not content:
         raise ImageError("empty file")
     try:

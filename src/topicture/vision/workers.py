@@ -15,6 +15,8 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from subprocess import PIPE
@@ -25,7 +27,7 @@ from topicture.errors import TopictureError
 from topicture.messages import BadMessage, receive_message
 from topicture.vision.worker_process import Failure, Raised, attempt, one_line
 
-__all__ = ["MEMORY_LIMIT", "Failure", "run_isolated"]
+__all__ = ["MEMORY_LIMIT", "Failure", "WarmPool", "run_isolated"]
 
 ATTEMPTS = 2
 START_SECONDS = 120.0  # a cold disk, or a machine with much else to do
@@ -85,8 +87,7 @@ def run_isolated(
         return
     pending: SimpleQueue = SimpleQueue()
     finished: SimpleQueue = SimpleQueue()
-    known = {record.__name__: record for record in (Failure, Raised, *records)}
-    hire = partial(_Worker, (job, memory, folder), known, environment)
+    hire = partial(_Worker, (job, memory, folder), _known(records), environment)
     drivers = [_Driver(hire, pending, finished, timeout, tasks_per_worker) for _ in range(workers)]
     try:
         waiting = 0
@@ -99,12 +100,59 @@ def run_isolated(
         for _ in range(waiting):
             yield _checked(finished.get())
     finally:
-        for driver in drivers:
-            driver.stop()
-        for _ in drivers:
-            pending.put(None)
-        for driver in drivers:
-            driver.join()
+        _end(drivers, pending)
+
+
+class WarmPool:
+    """Workers that stay alive between tasks, for a program that is asked for one thing now and another later.
+
+    They are started when the first task comes. A crash or a hang costs its task, as in `run_isolated`.
+    """
+
+    def __init__(
+        self, job: Callable[[Any], Any], workers: int, timeout: float, *, records: Iterable[type] = ()
+    ) -> None:
+        self._pending: SimpleQueue = SimpleQueue()
+        hire = partial(_Worker, (job, MEMORY_LIMIT, None), _known(records), ONE_THREAD)
+        self._drivers = [_Driver(hire, self._pending, _Promises(), timeout, None) for _ in range(workers)]
+
+    def ask(self, task: Any) -> Future:
+        """What will be the result of a task, or its `Failure`; a TopictureError where the job raised one."""
+        promise: Future = Future()
+        self._pending.put((promise, task))
+        return promise
+
+    def close(self) -> None:
+        """End the workers; what was still asked for is cancelled."""
+        _end(self._drivers, self._pending)
+        while not self._pending.empty():
+            if (asked := self._pending.get()) is not None:
+                asked[0].cancel()
+
+
+class _Promises:
+    """Where a driver puts its answers for those who wait for them."""
+
+    def put(self, answered: tuple[Future, Any]) -> None:
+        promise, answer = answered
+        with suppress(InvalidStateError):  # nobody waits any more
+            if isinstance(answer, TopictureError):
+                promise.set_exception(answer)
+            else:
+                promise.set_result(answer)
+
+
+def _known(records: Iterable[type]) -> dict[str, type]:
+    return {record.__name__: record for record in (Failure, Raised, *records)}
+
+
+def _end(drivers: "list[_Driver]", pending: SimpleQueue) -> None:
+    for driver in drivers:
+        driver.stop()
+    for _ in drivers:
+        pending.put(None)
+    for driver in drivers:
+        driver.join()
 
 
 def _checked(numbered: tuple[int, Any]) -> tuple[int, Any]:
@@ -120,7 +168,7 @@ class _Driver(threading.Thread):
         self,
         hire: Callable[[], "_Worker"],
         pending: SimpleQueue,
-        finished: SimpleQueue,
+        finished: "SimpleQueue | _Promises",
         timeout: float,
         tasks_per_worker: int | None,
     ) -> None:

@@ -7,7 +7,10 @@ import sys
 import pytest
 
 FLAG = "--xla_force_host_platform_device_count"
-SHOW = "from topicture.app.cli.cores import use_all_cores; use_all_cores(); import jax; print(jax.local_device_count())"
+SHOW = (
+    "from topicture.app.cli.own_process import use_all_cores; use_all_cores(); "
+    "import jax; print(jax.local_device_count())"
+)
 
 
 def devices(flags: str | None) -> int:

@@ -37,8 +37,7 @@ def _run(interrupts: Interrupts) -> int:
     try:
         _escape_what_cannot_be_printed()
         from topicture.app.cli.commands import run
-        from topicture.app.cli.cores import use_all_cores
-        from topicture.app.cli.own_process import own_this_process
+        from topicture.app.cli.own_process import own_this_process, use_all_cores
 
         own_this_process()
         use_all_cores()

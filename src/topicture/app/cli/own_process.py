@@ -3,6 +3,8 @@
 matplotlib obeys a `matplotlibrc` of the working folder, first of all places and when it is imported: one beside the
 photos could have every figure's text typeset by running `latex`. So it is imported from a neutral folder, with settings
 and font list in the cache folder of Topicture.
+
+JAX reads once how many cores there are for the models, when it starts.
 """
 
 import os
@@ -15,7 +17,11 @@ from topicture.children import NEUTRAL_FOLDER
 from topicture.offline import OFFLINE
 from topicture.vision.cache import user_cache_folder
 
-__all__ = ["own_this_process"]
+__all__ = ["own_this_process", "use_all_cores"]
+
+# Every device works on blocks of its own, and a small collection does not have many of them.
+MOST_DEVICES = 8
+_FLAG = "--xla_force_host_platform_device_count"
 
 
 def own_this_process() -> None:
@@ -25,6 +31,25 @@ def own_this_process() -> None:
     os.environ["MPLCONFIGDIR"] = str(user_cache_folder().absolute() / "matplotlib")
     if not any(isinstance(finder, _MatplotlibFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _MatplotlibFinder())
+
+
+def use_all_cores() -> None:
+    """Let the passes over images be split over the cores (see models/em), for this process and its children.
+
+    On a CPU the compiled passes run on one thread per device, and JAX sees one device unless told otherwise. Does
+    nothing where JAX runs already, or where XLA_FLAGS say how many devices there shall be.
+    """
+    given = os.environ.get("XLA_FLAGS", "")
+    if "jax" in sys.modules or _FLAG in given:
+        return
+    n = min(_usable_cores(), MOST_DEVICES)
+    os.environ["XLA_FLAGS"] = f"{given} {_FLAG}={n}".strip()
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class _MatplotlibFinder(MetaPathFinder):

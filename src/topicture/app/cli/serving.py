@@ -6,6 +6,9 @@ from typing import Annotated
 import typer
 
 from topicture.app.cli.common import CatalogOption, find
+from topicture.app.verbs.library import Library
+from topicture.errors import TopictureError
+from topicture.store import CatalogBusy, CatalogError
 
 __all__ = ["register", "serve"]
 
@@ -13,13 +16,49 @@ __all__ = ["register", "serve"]
 def serve(
     photos: Annotated[Path | None, typer.Argument(help="A folder of photos to begin with.")] = None,
     catalog: CatalogOption = None,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8237,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on (8237, or the next that is free); 0 takes any.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; one that other machines reach needs --token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="A password of your own in place of a new token for each start.", envvar="TOPICTURE_TOKEN"
+        ),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Open the collection in the browser."""
     from topicture.app.web.server import serve as serve_page
     from topicture.app.web.site import Site
 
-    serve_page(Site(photos, find(catalog, photos)), port)
+    if photos is not None and not photos.is_dir():
+        raise TopictureError(f"{photos}: not a folder of photos")
+    try:
+        library = find(catalog, photos)
+    except CatalogError:
+        if catalog is not None:
+            raise
+        library = None  # the page leads from a folder to its first suggestions
+    if library is not None:
+        _bring_up_to_date(library)
+    serve_page(
+        Site(None if photos is None else photos.resolve(), library),
+        port,
+        host=host,
+        token=token,
+        open_browser=browser,
+    )
+
+
+def _bring_up_to_date(library: Library) -> None:
+    """A catalog of an older version, where it may be written; what is wrong with one is told before the page opens."""
+    try:
+        library.writing("serve").close()
+    except (CatalogBusy, CatalogError, OSError):
+        library.reading().close()
 
 
 def register(app: typer.Typer) -> None:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from topicture.app.learning.learning import look_at, unreadable_lines
+from topicture.app.learning.labelling import UNTOLD
+from topicture.app.learning.learning import look_at, note_reasons, unreadable_lines
 from topicture.app.learning.model_folder import Learned, load_learned, load_region_annotator
 from topicture.app.learning.region_boxes import find_boxes
+from topicture.app.learning.region_choice import trust_told
 from topicture.app.progress import Report, silent
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
@@ -22,6 +24,8 @@ from topicture.vision.pipeline import Description
 __all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
 
 DEFAULT_THRESHOLD = 0.25
+
+Chosen = tuple[int, str, float]  # image, word, probability
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def annotate(
     rejected_too : suggest words again that were rejected for the photo
 
     A word that was decided for a photo is not suggested for it. Photos that the model has learned from get the answers
-    that were given while their tags were hidden.
+    that were given while their tags were hidden. The catalog's lock is held only to read, and to store what was found.
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise TopictureError(f"the threshold is a probability between 0 and 1, not {threshold:g}")
@@ -64,23 +68,31 @@ def annotate(
     model = catalog.suggestions.newest()
     learned = load_learned(catalog.model_folder(model), regions=False)
     images = catalog.files.living()
-    description = look_at(catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary)
-    report("Annotating", 0, None)
-    presence = learned.presence(_unseen(learned, description.corpus))
-    numbers = np.array([images[i].image for i in description.kept])
-    _save_index(catalog, learned, numbers, presence, description.corpus)
-    wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
-    rows = _rows(catalog, learned, numbers, np.where(wanted, presence, -1.0), threshold, top)
-    paths = {image.content.hex(): image.path for image in images}
-    try:
-        boxes, trouble = (
-            _boxes(catalog, catalog.model_folder(model), learned, description, numbers, paths, rows),
-            "",
+    with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
+        description = look_at(
+            catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary
         )
-    except TopictureError as error:  # suggestions are worth having without them
-        boxes, trouble = {}, f"regions: {error}"
+        report("Annotating", 0, None)
+        presence = learned.presence(_unseen(learned, description.corpus))
+        numbers = np.array([images[i].image for i in description.kept])
+
+        def chosen() -> tuple[np.ndarray, list[Chosen]]:
+            wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
+            masked = np.where(wanted, presence, -1.0)
+            return wanted, _chosen(learned, numbers, masked, threshold, top)
+
+        paths = {image.content.hex(): image.path for image in images}
+        try:
+            folder, trouble = catalog.model_folder(model), ""
+            boxes = _boxes(catalog, folder, learned, description, numbers, paths, chosen()[1])
+        except TopictureError as error:  # suggestions are worth having without them
+            boxes, trouble = {}, f"regions: {error}"
+    note_reasons(catalog, description, images)
+    _save_index(catalog, learned, numbers, presence, description.corpus)
+    wanted, rows = chosen()  # what was decided meanwhile counts
     with catalog.database.transaction():
-        catalog.suggestions.replace(model.id, rows)
+        ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
+        catalog.suggestions.replace(model.id, [(image, ids[word], p) for image, word, p in rows])
         catalog.regions.replace(model.id, boxes)
         catalog.set("regions_trouble", trouble)
     report("Annotating", len(numbers), len(numbers))
@@ -110,34 +122,35 @@ def _boxes(
     description: Description,
     numbers: np.ndarray,
     paths: dict[str, str],
-    rows: list[tuple[int, int, float]],
+    rows: list[Chosen],
 ) -> dict[int, list[Box]]:
     """Where the words are of the photos that `write` may be asked to write: suggested for, or tagged here."""
     annotator = learned.annotator if learned.annotator.labels_regions else load_region_annotator(folder)
     if annotator is None:
         return {}
-    text = {number: word for word, number in catalog.decisions.word_ids().items()}
-    likely: dict[int, set[str]] = {}
+    likely: dict[int, dict[str, float]] = {}
     asked = set()
+    for image, word, presence in rows:
+        likely.setdefault(image, {})[word] = presence
+        asked.add(image)
     for image, word, verdict, source in catalog.decisions.all_tags():
         if verdict == "present":
-            likely.setdefault(image, set()).add(word)
+            likely.setdefault(image, {})[word] = 1.0
             if source in OURS:
                 asked.add(image)
-    for image, number, _ in rows:
-        likely.setdefault(image, set()).add(text[number])
-        asked.add(image)
+    trust = trust_told(learned.report)
     found = find_boxes(
         annotator,
         description.corpus,
         [catalog.root / paths[content] for content in description.corpus.image_ids],
         {
-            i: [word for word in sorted(likely[image]) if word in learned.vocabulary]
+            i: {word: how for word, how in sorted(likely[image].items()) if word in learned.vocabulary}
             for i, image in enumerate(numbers.tolist())
             if image in asked
         },
         learned.features.recipe,
         catalog.cache,
+        trust.calibration if trust else UNTOLD,
     )
     return {int(numbers[i]): [Box(*box) for box in boxes] for i, boxes in found.items()}
 
@@ -148,28 +161,28 @@ def _wanted(
     """(D, V): suggestions are wanted for these pairs."""
     wanted = np.ones((len(numbers), len(learned.vocabulary)), bool)
     row = {int(image): i for i, image in enumerate(numbers)}
+    means = catalog.decisions.merged_words()
+    columns: dict[
+        str, list[int]
+    ] = {}  # by the names of today: of what was merged since the model was learned, several
+    for column, word in enumerate(learned.vocabulary):
+        columns.setdefault(means.get(word, word), []).append(column)
     for image, word, verdict, source in catalog.decisions.all_tags():
         if image not in row:
             continue
         if verdict == "present" and source in CAPTIONING and not everything:
             wanted[row[image]] = False
-        if word in learned.vocabulary and not (verdict == "rejected" and rejected_too):
-            wanted[row[image], learned.vocabulary.index(word)] = False
-    for word in catalog.decisions.deleted_words():
-        if word in learned.vocabulary:
-            wanted[:, learned.vocabulary.index(word)] = False
+        if not (verdict == "rejected" and rejected_too):
+            wanted[row[image], columns.get(word, [])] = False
+    for word in catalog.decisions.unwanted_words():
+        wanted[:, columns.get(word, [])] = False
     return wanted
 
 
-def _rows(
-    catalog: Catalog,
-    learned: Learned,
-    numbers: np.ndarray,
-    presence: np.ndarray,
-    threshold: float | None,
-    top: int | None,
-) -> list[tuple[int, int, float]]:
-    """(image, word id, probability) of what is suggested; -1 stands for a pair that is not wanted."""
+def _chosen(
+    learned: Learned, numbers: np.ndarray, presence: np.ndarray, threshold: float | None, top: int | None
+) -> list[Chosen]:
+    """What is suggested; a presence of -1 stands for a pair that is not wanted."""
     if threshold is None:
         threshold = DEFAULT_THRESHOLD if top is None else 0.0
     chosen = presence >= threshold
@@ -178,11 +191,9 @@ def _rows(
         best = np.zeros_like(chosen)
         np.put_along_axis(best, order, True, axis=1)
         chosen &= best
-    with catalog.database.transaction():
-        ids = [catalog.decisions.word_id(word) for word in learned.vocabulary]
     rows, columns = np.nonzero(chosen)
     return [
-        (int(numbers[r]), ids[c], float(presence[r, c]))
+        (int(numbers[r]), learned.vocabulary[c], float(presence[r, c]))
         for r, c in zip(rows.tolist(), columns.tolist(), strict=True)
     ]
 

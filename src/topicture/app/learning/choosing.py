@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from topicture.annotations.choice.learning import MemberTrial, learn_auto
 from topicture.annotations.choice.refitting import held_out_again
 from topicture.annotations.choice.trials import HeldOut, Trial, judge, settings_for
-from topicture.app.progress import Report
+from topicture.app.progress import Report, Trace, untold
 from topicture.corpus import Corpus
 from topicture.models.base import Annotator
 from topicture.models.blends.trials import AutoStep
+from topicture.models.em.loop import Progress
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 
@@ -39,6 +40,7 @@ def choose_and_fit(
     budget_seconds: float,
     seed: int,
     report: Report,
+    trace: Trace = untold,
 ) -> Chosen:
     """Learn from everything, and score the hidden folds with the very same settings.
 
@@ -53,10 +55,10 @@ def choose_and_fit(
             groups=groups,
             budget_seconds=budget_seconds,
             seed=seed,
-            callback=_stages(report),
+            callback=_stages(report, trace),
         )
         return Chosen(found.annotator, found.trial, found.members, found.held_out)
-    annotator = fit(model, corpus, "Learning", report)
+    annotator = fit(model, corpus, "Learning", report, trace)
     scores = held_out_again(
         annotator,
         corpus,
@@ -69,29 +71,31 @@ def choose_and_fit(
 
 
 @all_or_nothing()
-def fit(name: str, corpus: Corpus, stage: str, report: Report) -> Annotator:
+def fit(name: str, corpus: Corpus, stage: str, report: Report, trace: Trace = untold) -> Annotator:
     """An annotator with the settings that suit the collection, learned from all of it."""
     n_tagged = int(corpus.tagged.sum())
     report(stage, 0, None)
+    trace({"stage": stage, "member": name})
     annotator = make_annotator(name, **settings_for(name, n_tagged)).fit(
-        corpus, callback=_step(stage, report)
+        corpus, callback=_step(stage, report, trace)
     )
     report(stage, annotator.n_iter_ or 1, annotator.n_iter_ or 1)
     return annotator
 
 
-def _step(stage: str, report: Report) -> Callable[[Any], None]:
+def _step(stage: str, report: Report, trace: Trace) -> Callable[[Any], None]:
     done = 0
 
     def step(progress: Any) -> None:
         nonlocal done
         done += 1
         report(stage, done, None)
+        _trace_objective(progress, trace)
 
     return step
 
 
-def _stages(report: Report) -> Callable[[Any], None]:
+def _stages(report: Report, trace: Trace) -> Callable[[Any], None]:
     """Tells of the members that `auto` is through with."""
     reached = dict.fromkeys(_STAGES, 0)
 
@@ -101,5 +105,13 @@ def _stages(report: Report) -> Callable[[Any], None]:
                 report(_STAGES["try"], reached["try"], reached["try"])
             reached[progress.stage] = progress.total
             report(_STAGES[progress.stage], progress.done, progress.total)
+            trace({"stage": _STAGES[progress.stage], "member": progress.member})
+        else:
+            _trace_objective(progress, trace)
 
     return step
+
+
+def _trace_objective(progress: Any, trace: Trace) -> None:
+    if isinstance(progress, Progress):
+        trace({"iteration": progress.iteration, "objective": float(progress.objective)})

@@ -17,11 +17,12 @@ from topicture.annotations.choice.presence import (
     thresholds,
 )
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
-from topicture.app.learning.choosing import choose_and_fit, fit
+from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
+from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
 from topicture.app.learning.training_tags import TrainingTags, gather
 from topicture.app.learning.unseen_answers import UnseenAnswers
-from topicture.app.progress import Report, silent
+from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import columns_of
@@ -33,9 +34,8 @@ from topicture.vision.features.transform import Features
 from topicture.vision.pipeline import Description, Photo, describe
 from topicture.vision.recipe import REGION_PARTS, Recipe
 
-__all__ = ["LearnReport", "learn", "look_at", "unreadable_lines"]
+__all__ = ["LearnReport", "learn", "look_at", "note_reasons", "unreadable_lines"]
 
-REGION_MODEL = "corr-lda"
 TOLD_PRECISION = 0.95
 BUDGET_SECONDS = 600.0
 # Below this presence no suggestion is ever made at a precision worth having; the pairs need not be kept.
@@ -70,8 +70,11 @@ def learn(
     workers: int = 2,
     seed: int = 0,
     report: Report = silent,
+    trace: Trace = untold,
 ) -> LearnReport:
     """Learn from everything that people have decided; the same photos and decisions give the same model.
+
+    The catalog's lock is held only while decisions are read, and while the model is stored.
 
     Parameters
     ----------
@@ -88,41 +91,50 @@ def learn(
     if model != "auto":
         annotator_class(model)  # an unknown name is told before the work
     training_tags = gather(catalog, min_count)
-    description = look_at(
-        catalog,
-        training_tags.images,
-        Recipe(**catalog.get("recipe")),
-        workers,
-        report,
-        training_tags=training_tags,
-    )
-    corpus, kept = description.corpus, description.kept
-    n_tagged = int(corpus.tagged.sum())
-    truth, known = training_tags.truth[kept], training_tags.known[kept]
-    annotator, trial, members, scores = choose_and_fit(
-        corpus,
-        model,
-        known.any(axis=1),
-        groups=look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept]),
-        budget_seconds=budget_seconds,
-        seed=seed,
-        report=report,
-    )
-    presence, pairs = _calibrate(scores, truth, known, seed)
-    region_annotator = None
-    if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
-        region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report)
-    by_region = next((a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None)
-    told = _told(trial, pairs, corpus, min_count, n_tagged)
-    learned = Learned(
-        annotator,
-        region_annotator,
-        description.features,
-        presence,
-        pairs.above(LEAST_PRESENCE),
-        told,
-        UnseenAnswers.of(corpus, scores),
-    )
+    recipe = Recipe(**catalog.get("recipe"))
+    with catalog.others_may_write("learn"):  # reviewing goes on meanwhile
+        description = look_at(
+            catalog,
+            training_tags.images,
+            recipe,
+            workers,
+            report,
+            training_tags=training_tags,
+        )
+        corpus, kept = description.corpus, description.positions
+        n_tagged = int(corpus.tagged.sum())
+        truth, known = training_tags.truth[kept], training_tags.known[kept]
+        groups = look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept])
+        annotator, trial, members, scores = choose_and_fit(
+            corpus,
+            model,
+            known.any(axis=1),
+            groups=groups,
+            budget_seconds=budget_seconds,
+            seed=seed,
+            report=report,
+            trace=trace,
+        )
+        presence, pairs = _calibrate(scores, truth, known, seed)
+        region_annotator, of_regions = None, None
+        if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
+            region_annotator, of_regions = choose_region_model(corpus, REGION_MODELS, groups, seed, report)
+        elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
+            of_regions = told_of(annotator, corpus, groups, seed)
+        by_region = next(
+            (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
+        )
+        told = {**_told(trial, members, pairs, corpus, min_count, n_tagged), "regions": of_regions}
+        learned = Learned(
+            annotator,
+            region_annotator,
+            description.features,
+            presence,
+            pairs.above(LEAST_PRESENCE),
+            told,
+            UnseenAnswers.of(corpus, scores),
+        )
+    note_reasons(catalog, description, training_tags.images)
     with catalog.new_folder("models") as (name, folder):
         save_learned(folder, learned)
     facts = {
@@ -130,6 +142,7 @@ def learn(
         "tagged": n_tagged,
         "words": corpus.n_words,
         "labels_regions": by_region is not None,
+        "regions_proven": bool(of_regions and of_regions["beats_whole_photo"]),
         "map": trial.mean,
     }
     catalog.suggestions.add_model(name, annotator.name, annotator.version, facts)
@@ -159,12 +172,12 @@ def look_at(
     training_tags: TrainingTags | None = None,
     vocabulary: Any = None,
 ) -> Description:
-    """Describe photos by numbers, through the catalog's cache; those that can't be read are noted with the reason."""
+    """Describe photos by numbers, through the catalog's cache; changes nothing in the catalog itself."""
     if not images:
         raise CorpusError("there are no photos; run 'topicture scan'")
     photos = [Photo(image.content.hex(), catalog.root / image.path) for image in images]
     recipe = views if isinstance(views, Recipe) else views.recipe
-    description = describe(
+    return describe(
         photos,
         views,
         captions=training_tags.captions if training_tags else None,
@@ -174,12 +187,15 @@ def look_at(
         extra=REGION_PARTS if recipe.has_regions else (),
         progress=lambda done, total: report("Looking at photos", done, total),
     )
+
+
+def note_reasons(catalog: Catalog, description: Description, images: list[LivingImage]) -> None:
+    """Note which photos could not be read, and why."""
     reasons: dict[int, str | None] = {image.image: None for image in images}
     by_content = {image.content.hex(): image.image for image in images}
     reasons.update({by_content[bad.source]: bad.reason for bad in description.unreadable})
     with catalog.database.transaction():
         catalog.files.set_reasons(reasons)
-    return description
 
 
 def unreadable_lines(description: Description, images: Iterable[LivingImage]) -> tuple[str, ...]:
@@ -197,7 +213,9 @@ def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Pres
     return presence, JudgedPairs.of(honest, truth, known)
 
 
-def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int) -> dict[str, Any]:
+def _told(
+    trial: Trial, members: list[Any], pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int
+) -> dict[str, Any]:
     """The report that goes into the model's folder."""
     bins = reliability(pairs)
     enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
@@ -206,6 +224,7 @@ def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_ta
         "tagged": n_tagged,
         "min_count": min_count,
         "trials": [asdict(trial)],
+        "members": [_finite(asdict(member)) for member in members],
         "reliability": [b._asdict() for b in bins],
         "calibration_error": calibration_error(bins),
         "target_precision": TOLD_PRECISION,
@@ -213,6 +232,11 @@ def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_ta
             _tag(word, corpus.vocabulary[word], pairs, float(enough[word])) for word in range(corpus.n_words)
         ],
     }
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """None in place of what was not measured: JSON has no NaN."""
+    return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
 
 
 def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:

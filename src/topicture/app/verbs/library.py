@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topicture.app.progress import Report, silent
+from topicture.app.progress import Report, Trace, silent, untold
 from topicture.app.verbs.answering import VERDICTS, answer, delete_tag
 from topicture.app.verbs.finding import find_above, named_catalog, refuse_photos_elsewhere
 from topicture.app.verbs.photos import AnyPath, file_of_photo, find_photo, open_conflicts
@@ -50,10 +50,7 @@ class Library:
     def create(
         cls, photos: AnyPath, catalog: AnyPath | None = None, *, recipe: dict[str, Any] | None = None
     ) -> "Library":
-        """A new catalog of a folder of photos, inside it or in the folder `catalog`; nothing is scanned yet.
-
-        `recipe` says what to measure on the photos (the arguments of topicture.vision.recipe.Recipe).
-        """
+        """A new catalog of photos, inside their folder or in `catalog`, not scanned yet; `recipe` as of `Recipe`."""
         from topicture.app.learning.recipes import DEFAULT_RECIPE
         from topicture.vision.recipe import Recipe
 
@@ -73,14 +70,16 @@ class Library:
         here = Path(start or Path.cwd()).resolve()
         return cls(find_above(here), around=here)
 
-    def _read(self) -> Catalog:
+    def reading(self) -> Catalog:
+        """The open catalog, to read."""
         return refuse_photos_elsewhere(Catalog.open(self.folder), self._around)
 
-    def _write(self, command: str, root: Path | None = None) -> Catalog:
+    def writing(self, command: str, root: Path | None = None) -> Catalog:
+        """The open catalog, to change; others wait for a moment, and are then told `command`."""
         catalog = Catalog.open(self.folder, write=True, command=command, root=root)
         return refuse_photos_elsewhere(catalog, self._around)
 
-    reading, writing = _read, _write
+    _read, _write = reading, writing
 
     def moved_from(self) -> Path | None:
         """Where the whole collection was when its catalog was last written, if that was elsewhere."""
@@ -126,20 +125,18 @@ class Library:
         regions: bool = True,
         workers: int = 2,
         report: Report = silent,
+        trace: Trace = untold,
     ) -> "LearnReport":
         """Learn from what people decided; see `learning.learn`."""
         from topicture.app.learning.learning import learn
 
+        settings: dict[str, Any] = {
+            "min_count": min_count,
+            "budget_seconds": budget_seconds,
+            "regions": regions,
+        }
         with self._write("learn") as catalog:
-            return learn(
-                catalog,
-                model,
-                min_count=min_count,
-                budget_seconds=budget_seconds,
-                regions=regions,
-                workers=workers,
-                report=report,
-            )
+            return learn(catalog, model, **settings, workers=workers, report=report, trace=trace)
 
     def annotate(
         self,
@@ -221,12 +218,12 @@ class Library:
         with self._read() as catalog:
             return similar(catalog, find_photo(catalog, name), limit)
 
-    def regions(self, name: AnyPath, *, only_tags: bool = False) -> "Labelled":
-        """Which word belongs to which part of a photo; with `only_tags`, among the words that it has."""
+    def regions(self, name: AnyPath, *, tags: bool = True) -> "Labelled":
+        """Which word belongs to which part of a photo; its tags are looked at, unless told otherwise."""
         from topicture.app.verbs.drawing import label_image
 
         with self._read() as catalog:
-            return label_image(catalog, find_photo(catalog, name), only_tags=only_tags)
+            return label_image(catalog, find_photo(catalog, name), tags=tags)
 
     def picture(self, path: AnyPath, *, force: bool = False) -> "Outputs":
         """Where a PNG file may be written; raises OutputError for a photo, and for others' files unless forced."""
@@ -252,10 +249,7 @@ class Library:
             return catalog.decisions.tags_of(find_photo(catalog, name))
 
     def decide(self, name: AnyPath | int, words: Iterable[str], verdict: str) -> int:
-        """Say of words of a photo that they are `present`, `rejected`, or `cleared`; the number that changed.
-
-        Raises BadWord for a text that can't be a tag.
-        """
+        """Say of words of a photo that they are `present`, `rejected`, or `cleared`; the number that changed."""
         with self._write("review") as catalog:
             image = name if isinstance(name, int) else find_photo(catalog, name)
             return answer(catalog, image, words, verdict).changed
@@ -306,12 +300,12 @@ class Library:
 
     # --- Out and in ----------------------------------------------------------------------------------------
 
-    def write(self, *, dry_run: bool = False, regions: bool = True, report: Report = silent) -> "WriteReport":
-        """Write accepted tags into sidecars; see `writing.write`."""
+    def write(self, *, dry_run: bool = False, report: Report = silent, **options: Any) -> "WriteReport":
+        """Write accepted tags into sidecars; see `writing.write` for `regions` and `certainty`."""
         from topicture.app.verbs.writing import write
 
         with self._read() if dry_run else self._write("write") as catalog:
-            return write(catalog, dry_run=dry_run, regions=regions, report=report)
+            return write(catalog, dry_run=dry_run, report=report, **options)
 
     def export(
         self,

@@ -1,7 +1,7 @@
 """Requests into plain values, and plain values or errors into JSON.
 
 A handler is an ordinary function of the site and a `Question`; it runs in a thread, so it may read the disk. What it
-returns is sent as JSON unless it is a Response already. A TopictureError becomes its code, its text and a hint.
+returns is sent as JSON unless it is a Response already. An error becomes its code, its text and a hint (`failures`).
 """
 
 import json
@@ -11,18 +11,14 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from topicture.app.verbs.plain import as_plain
+from topicture.app.web.failures import BadRequest, failure, json_answer
 from topicture.app.web.site import Site
-from topicture.errors import TopictureError
 
 __all__ = ["BadRequest", "Question", "get", "post"]
-
-
-class BadRequest(TopictureError):
-    """A request that does not say what it wants; the text names the field."""
 
 
 @dataclass(frozen=True)
@@ -65,23 +61,22 @@ def post(path: str, handler: Handler) -> Route:
 
 def _endpoint(handler: Handler) -> Callable:
     async def endpoint(request: Request) -> Response:
-        body: Any = {}
-        if request.method == "POST":
-            try:
-                body = json.loads(await request.body() or b"{}")
-            except (ValueError, RecursionError):
-                body = None
-            if not isinstance(body, dict):
-                return JSONResponse(
-                    {"error": {"code": "bad-request", "message": "the body must be a JSON object"}}, 400
-                )
-        question = Question(dict(request.path_params), dict(request.query_params), body)
         try:
+            body = _object(await request.body()) if request.method == "POST" else {}
+            question = Question(dict(request.path_params), dict(request.query_params), body)
             answer = await run_in_threadpool(handler, request.app.state.site, question)
-        except TopictureError as error:
-            return JSONResponse(
-                {"error": {"code": type(error).__name__, "message": str(error), "hint": ""}}, 400
-            )
-        return answer if isinstance(answer, Response) else JSONResponse(as_plain(answer))
+            return answer if isinstance(answer, Response) else json_answer(as_plain(answer))
+        except Exception as error:  # whatever it is, the page gets an answer that it can show
+            return failure(error)
 
     return endpoint
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise BadRequest("the body must be a JSON object")
+    return value

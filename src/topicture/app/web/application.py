@@ -1,12 +1,16 @@
 """The web application: pages, their data, and the files that they are made of."""
 
+import mimetypes
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from starlette.applications import Starlette
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
 from topicture.app.web.addresses import PAGE_ROUTES
+from topicture.app.web.failures import failure, json_answer
 from topicture.app.web.routes import collection, learning, map, photos, review, search, teach, words
 from topicture.app.web.site import Site
 
@@ -14,10 +18,13 @@ __all__ = ["build"]
 
 STATIC = Path(__file__).parent / "static"
 
+# The tables of some systems call scripts plain text, which a browser that may not guess would not run.
+mimetypes.add_type("text/javascript", ".js")
+
 
 def build(site: Site) -> Starlette:
-    """The application of one server."""
-    data: list[Route] = [
+    """The application of one server, without its guard: `serve` puts that in front."""
+    data: list[BaseRoute] = [
         *collection.ROUTES,
         *photos.ROUTES,
         *search.ROUTES,
@@ -27,8 +34,24 @@ def build(site: Site) -> Starlette:
         *words.ROUTES,
         *learning.ROUTES,
     ]
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        site.close()
+
     app = Starlette(
-        routes=[*PAGE_ROUTES, Mount("/api", routes=data), Mount("/static", StaticFiles(directory=STATIC))]
+        routes=[*PAGE_ROUTES, Mount("/api", routes=data), Mount("/static", StaticFiles(directory=STATIC))],
+        exception_handlers={
+            404: lambda request, error: _plain(404, "no-such-page", "There is no such page."),
+            405: lambda request, error: _plain(405, "method-not-allowed", "That can't be done here."),
+            Exception: lambda request, error: failure(error),
+        },
+        lifespan=lifespan,
     )
     app.state.site = site
     return app
+
+
+def _plain(status: int, code: str, message: str):
+    return json_answer({"error": {"code": code, "message": message, "hint": ""}}, status)

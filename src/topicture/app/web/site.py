@@ -1,22 +1,40 @@
-"""What one running server knows: the collection it shows."""
+"""What one running server knows: the collection it shows, the work under way, and its pictures."""
 
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from topicture.app.verbs.library import Library
-from topicture.errors import DataNotFound
+from topicture.app.web.failures import NoCatalog
+from topicture.app.web.jobs.board import JobBoard
+from topicture.app.web.pictures.studio import Studio
 
 __all__ = ["Site"]
 
 
-@dataclass
 class Site:
     """The collection of a server; without a catalog yet where somebody begins with a folder of photos."""
 
-    photos: Path | None
-    library: Library | None
+    def __init__(self, photos: Path | None, library: Library | None):
+        self.photos = photos
+        self.library = library
 
     def need_library(self) -> Library:
         if self.library is None:
-            raise DataNotFound("there is no catalog yet; begin with a folder of photos")
+            raise NoCatalog("There is no collection yet.")
         return self.library
+
+    @cached_property
+    def jobs(self) -> JobBoard:
+        """Long work, in processes of its own."""
+        return JobBoard(self.need_library().folder)
+
+    @cached_property
+    def studio(self) -> Studio:
+        """Small pictures of the photos."""
+        return Studio(self.need_library())
+
+    def close(self) -> None:
+        """End what was begun; no process stays."""
+        for name in ("jobs", "studio"):
+            if name in self.__dict__:
+                getattr(self, name).close()

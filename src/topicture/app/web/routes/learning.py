@@ -1,7 +1,52 @@
-"""Data of the page: learning."""
+"""Long work, what was learned, and what to tag next."""
 
-from starlette.routing import Route
+from typing import Any
+
+from topicture.app.web.answers import Question, get, post
+from topicture.app.web.site import Site
+from topicture.errors import DataNotFound, ModelFileError, NotFitted
 
 __all__ = ["ROUTES"]
 
-ROUTES: list[Route] = []
+
+def jobs(site: Site, question: Question) -> Any:
+    return {"jobs": site.jobs.list() if site.library is not None else []}
+
+
+def job(site: Site, question: Question) -> Any:
+    return site.jobs.get(question.path["id"])
+
+
+def start(site: Site, question: Question) -> Any:
+    return site.jobs.start(question.body.get("kind"), question.body.get("options", {}))
+
+
+def cancel(site: Site, question: Question) -> Any:
+    return site.jobs.cancel(question.path["id"])
+
+
+def models(site: Site, question: Question) -> Any:
+    """Everything that was learned, the newest first, and how far the newest can be trusted."""
+    library = site.need_library()
+    try:
+        report = library.evaluate()
+    except (NotFitted, DataNotFound, ModelFileError):
+        report = None
+    return {"models": library.models(), "report": report}
+
+
+def next_to_tag(site: Site, question: Question) -> Any:
+    from topicture.app.learning.what_next import what_next
+
+    with site.need_library().reading() as catalog:
+        return what_next(catalog, question.number("limit", 12, least=1, most=100))
+
+
+ROUTES = [
+    get("/jobs", jobs),
+    post("/jobs", start),
+    get("/jobs/{id:int}", job),
+    post("/jobs/{id:int}/cancel", cancel),
+    get("/models", models),
+    get("/next", next_to_tag),
+]

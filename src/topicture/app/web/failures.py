@@ -1,0 +1,105 @@
+"""Errors as the page tells them: a code for scripts, what is wrong, and what to click."""
+
+import errno
+import json
+import sys
+import traceback
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from topicture.collection.words import printable
+from topicture.errors import (
+    BadWord,
+    CorpusError,
+    DataNotFound,
+    ImageError,
+    ModelFileError,
+    NotFitted,
+    TopictureError,
+    UnknownModel,
+)
+from topicture.store import CatalogBusy, CatalogError
+from topicture.store.shards import ShardError
+
+__all__ = ["BadRequest", "NoCatalog", "described", "failure", "json_answer"]
+
+
+class BadRequest(TopictureError):
+    """A request that does not say what it wants; the text names the field."""
+
+
+class NoCatalog(TopictureError):
+    """There is no collection yet."""
+
+
+class _Kind(NamedTuple):
+    """How a class of errors is told."""
+
+    code: str
+    status: int
+    hint: str = ""
+    message: str | None = None  # instead of the error's own text, which is about the command line
+
+
+_KINDS: dict[type[TopictureError], _Kind] = {
+    BadRequest: _Kind("bad-request", 400),
+    NoCatalog: _Kind("no-catalog", 409, "Choose a folder of photos on the Welcome page."),
+    BadWord: _Kind("bad-word", 422, "Try another spelling."),
+    CatalogBusy: _Kind("catalog-busy", 409, "It will be free when that has ended; then try again."),
+    CatalogError: _Kind("catalog-error", 500, "Nothing was changed."),
+    CorpusError: _Kind(
+        "too-little-to-learn", 422, "Tag a few more photos on Photos or Teach, then learn again."
+    ),
+    DataNotFound: _Kind(
+        "not-found", 404, "It may have been moved or removed; scan the folder on the Learn page."
+    ),
+    ImageError: _Kind("unreadable-picture", 422, "The file is damaged, or of a kind that is not read."),
+    ModelFileError: _Kind("damaged-model", 500, "Learn again on the Learn page."),
+    NotFitted: _Kind("nothing-learned", 409, "Press “Learn” on the Learn page.", "Nothing was learned yet."),
+    ShardError: _Kind("damaged-index", 500, "Look at the photos anew on the Learn page."),
+    UnknownModel: _Kind("unknown-model", 404, "Choose one of the list."),
+    TopictureError: _Kind("refused", 400),
+}
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+def described(error: Exception) -> tuple[int, dict[str, Any]]:
+    """The status and the plain values of an error; one that nobody expected is told on standard error only.
+
+    An error may carry `more`, a dict of plain values for the page.
+    """
+    if isinstance(error, TopictureError):
+        kind = next(_KINDS[each] for each in type(error).__mro__ if each in _KINDS)
+        # A class that the table does not have is told by its own name.
+        code = kind.code if type(error) in _KINDS else getattr(error, "code", kind.code)
+        message = kind.message or printable(str(error))
+        return kind.status, {
+            "code": code,
+            "message": message,
+            "hint": kind.hint,
+            **getattr(error, "more", {}),
+        }
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return 507, {
+            "code": "disk-full",
+            "message": "The disk is full.",
+            "hint": "Make room, then try again.",
+        }
+    print(*map(printable, "".join(traceback.format_exception(error)).splitlines()), sep="\n", file=sys.stderr)
+    return 500, {
+        "code": "internal-error",
+        "message": "Something went wrong that should not.",
+        "hint": "The terminal that runs Topicture shows where; please report it.",
+    }
+
+
+def failure(error: Exception) -> Response:
+    status, values = described(error)
+    return json_answer({"error": values}, status)
+
+
+def json_answer(value: Any, status: int = 200) -> Response:
+    """Plain values as JSON in ASCII: bytes of file names that are no text have no other form."""
+    return Response(json.dumps(value, allow_nan=False), status, media_type="application/json")

@@ -1,0 +1,1 @@
+"""Long work: in processes of their own, with progress, an end on demand, and results that stay."""

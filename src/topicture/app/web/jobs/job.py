@@ -1,0 +1,88 @@
+"""What is told about one piece of long work."""
+
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from topicture.atomic import make_folder, write_atomically
+
+__all__ = ["Job", "load_jobs", "save_jobs"]
+
+MOST_TRACE = 400
+MOST_BYTES = 8 << 20
+_FILE = "jobs.json"
+
+
+@dataclass
+class Job:
+    """Work that waits, runs or has ended; `state` is waiting, running, done, failed or cancelled."""
+
+    id: int
+    kind: str
+    options: dict[str, Any]
+    state: str = "waiting"
+    stage: str = ""
+    done: int = 0
+    total: int | None = None
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    trace: list[dict[str, Any]] = field(default_factory=list)
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+    @property
+    def over(self) -> bool:
+        return self.ended is not None
+
+    def note(self, entry: dict[str, Any]) -> None:
+        """Add to the trace; of a long one every other entry is kept."""
+        self.trace.append(entry)
+        if len(self.trace) > MOST_TRACE:
+            self.trace[: MOST_TRACE // 2] = self.trace[: MOST_TRACE // 2 : 2]
+
+    def end(self, state: str, *, result: Any = None, error: dict[str, Any] | None = None) -> None:
+        self.state, self.result, self.error, self.ended = state, result, error, time.time()
+
+
+_saving = threading.Lock()
+
+
+def save_jobs(cache: Path, jobs: Iterable[Job]) -> None:
+    """Keep what is known of jobs for the next server; a full disk costs this and nothing else."""
+    text = json.dumps([asdict(job) for job in jobs]).encode()
+    try:
+        with _saving:
+            make_folder(cache)
+            write_atomically(cache / _FILE, text)
+    except OSError:
+        pass
+
+
+def load_jobs(cache: Path) -> list[Job]:
+    """What the last server knew; a job that it did not see end was cut off with it."""
+    path = cache / _FILE
+    try:
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            return []
+        jobs = [Job(**values) for values in json.loads(path.read_bytes())]
+        jobs = [job for job in jobs if isinstance(job.id, int) and isinstance(job.kind, str)]
+    except (OSError, ValueError, TypeError, RecursionError):
+        return []
+    for job in jobs:
+        if not job.over:
+            job.end(
+                "cancelled",
+                error={
+                    "code": "server-ended",
+                    "message": "Topicture was ended meanwhile.",
+                    "hint": "Start it again; what was finished is kept.",
+                },
+            )
+    return jobs
