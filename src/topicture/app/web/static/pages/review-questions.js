@@ -28,7 +28,7 @@ const name = (question) => `${question.id} ${question.word}`;
 // --- The frame of the page -----------------------------------------------------------------------------------
 
 const stage = h("div", { class: "stage" });
-const asking = h("h1", { class: "question", role: "status" });
+const asking = h("h1", { class: "question", "aria-live": "polite" });
 const sure = h("p", { class: "soft number" });
 const status = h("p", { class: "soft number question-left" });
 const choice = h("select", { "aria-label": "Order", onchange: () => turnTo(choice.value) },
