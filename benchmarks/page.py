@@ -169,6 +169,7 @@ def _measure_all(root: Path, n: int) -> list[dict]:
         "search": asked(search.search, q="word7 word11 -word3"),
         "search, further down": asked(search.search, q="word7 word11 -word3", offset=500),
         **_of_others(asked, n),
+        "counts": asked(photos.counts),
         "status": lambda: json.dumps(as_plain(library.status())),
     }
     rows = [_timed(what, ask, n) for what, ask in questions.items()]

@@ -67,7 +67,7 @@ ROWS = (
     ("app.explain",),
     ("app.learning", "app.pages", "app"),
     ("store", "store.decisions", "store.safety", "search"),
-    ("annotations", "annotations.choice", "annotations.figures", "annotations.measures"),
+    ("annotations", "annotations.choice", "annotations.figures", "annotations.measures", "annotations.shift"),
     ("models.blends", "models.baselines"),
     ("models.graphs", "models.classes", "models.spaces"),
     ("models.regions", "models.counts"),

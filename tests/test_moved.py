@@ -13,6 +13,7 @@ import topicture as tp
 from topicture.collection.formats import Item, read_annotations
 from topicture.collection.skipped import Skipped
 from topicture.corpus import Corpus, Vocabulary
+from topicture.corpus.batches import Batches
 from topicture.moved import _table
 from topicture.search import WordIndex
 from topicture.store import Catalog
@@ -100,6 +101,8 @@ def test_reports_run_under_their_earlier_names(report, monkeypatch, capsys):
 def test_renamed_attributes(tmp_path):
     with pytest.warns(DeprecationWarning, match="is now .source"):
         assert Skipped("a.jpg", "unreadable").path == "a.jpg"
+    with pytest.warns(DeprecationWarning, match="is now .in_memory"):
+        assert Batches(Corpus.from_arrays(captions=np.eye(2)), ("captions",)).kept
     with Catalog.create(tmp_path) as catalog:
         with pytest.warns(DeprecationWarning, match="is now .files"):
             assert catalog.places is catalog.files

@@ -258,7 +258,7 @@ def test_a_name_that_is_too_long_is_one_line(tmp_path):
 
 def test_a_file_where_a_folder_must_be_is_seen_before_the_work(tmp_path):
     (tmp_path / "taken").write_text("mine")
-    for outputs, name in ((Outputs(tmp_path / "taken"), "page.html"), (Outputs(tmp_path), "taken/page.html")):
+    for place, name in ((Outputs(tmp_path / "taken"), "page.html"), (Outputs(tmp_path), "taken/page.html")):
         with pytest.raises(OutputError, match="a file stands where a folder must be"):
-            outputs.check([name])
+            place.check([name])
     assert (tmp_path / "taken").read_text() == "mine"

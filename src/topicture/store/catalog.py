@@ -161,7 +161,7 @@ class Catalog:
         return catalog
 
     def _settle(self, write: bool, root: Path | None) -> None:
-        """Find out where the photos are, and note it where that is news."""
+        """Find out where the photos are, and note it if they have moved."""
         stored, home, own_id = (self._text(key) for key in ("root", "home", "id"))
         if root is None and stored:
             self.root = Path(stored)
@@ -264,7 +264,7 @@ class Catalog:
         return self._folder("models", model.folder)
 
     def index_folder(self) -> Path | None:
-        """The search index that counts, if there is one."""
+        """The current search index, if there is one."""
         name = self.get("index")
         return None if name is None else self._folder("index", name)
 

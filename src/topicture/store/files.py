@@ -1,4 +1,4 @@
-"""Pictures and the files they lie in, present and gone."""
+"""Pictures and the files that hold them, present and gone."""
 
 import json
 import os
@@ -86,7 +86,7 @@ class Files:
         return None if row is None else KnownFile(*row)
 
     def put(self, path: str, content: bytes, size: int, modified: int, sidecars: str) -> int:
-        """Note that a picture lies at a path; the id of its image, new or old."""
+        """Note that a file holds a picture; the id of its image, new or old."""
         image = self._image(content)
         self._db.execute(
             "INSERT INTO places VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (path) DO UPDATE SET image = excluded.image, "
@@ -138,7 +138,7 @@ class Files:
         return np.fromiter((image for (image,) in rows), np.int64)
 
     def paths_of(self, image: int, *, gone: bool = False) -> list[str]:
-        """Where an image lies; with `gone`, where it once lay."""
+        """The paths of an image's files; with `gone`, of those that are no longer there."""
         condition = "gone IS NOT NULL" if gone else "gone IS NULL"
         query = f"SELECT path FROM places WHERE image = ? AND {condition} ORDER BY path"
         return [stored_path(path) for (path,) in self._db.execute(query, (image,))]
@@ -151,6 +151,15 @@ class Files:
             (json.dumps([int(image) for image in images]),),
         )
         return {image: stored_path(path) for image, path in rows}  # of several, the last of them stays
+
+    def without_file(self, images: Iterable[int]) -> list[int]:
+        """Those of some images that have no file any more."""
+        rows = self._db.execute(
+            "SELECT value FROM json_each(?) "
+            "WHERE NOT EXISTS (SELECT 1 FROM places WHERE image = value AND gone IS NULL) ORDER BY value",
+            (json.dumps([int(image) for image in images]),),
+        )
+        return [image for (image,) in rows]
 
     def gone_images(self) -> list[int]:
         """Images without any file."""

@@ -4,7 +4,7 @@ Lists of all photos come as arrays, for whoever keeps them; `state` says cheaply
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,17 +70,23 @@ class Listing:
         """Ids of the photos that have a file, ascending: the order in which they were found."""
         return np.unique(self._ids("SELECT image FROM places WHERE gone IS NULL"))
 
-    def by_path(self) -> list[tuple[int, bytes]]:
-        """(photo, path) of every living file, by path."""
-        return self._db.execute("SELECT image, path FROM places WHERE gone IS NULL ORDER BY path").fetchall()
+    def by_path(self) -> np.ndarray:
+        """The photos of all living files, by path."""
+        return self._ids("SELECT image FROM places WHERE gone IS NULL ORDER BY path")
 
-    def modified(self) -> list[tuple[int, float]]:
-        """(photo, seconds) when a living file was last written, on the clock of this place, as cameras note it."""
-        return self._db.execute(
+    def paths(self) -> Iterator[tuple[int, bytes]]:
+        """(photo, path) of every living file, by path."""
+        return self._db.execute("SELECT image, path FROM places WHERE gone IS NULL ORDER BY path")
+
+    def modified(self) -> tuple[np.ndarray, np.ndarray]:
+        """Photos, and the seconds when a file of theirs was written, on the clock of this place as cameras note it."""
+        images, seconds = self._columns(
             "SELECT image, min(CASE WHEN modified > 0 THEN unixepoch(modified / 1000000000, 'unixepoch', 'localtime') "
             "ELSE unixepoch(first_seen, 'unixepoch', 'localtime') END) "
-            "FROM places JOIN images ON images.id = image WHERE gone IS NULL GROUP BY image"
-        ).fetchall()
+            "FROM places JOIN images ON images.id = image WHERE gone IS NULL GROUP BY image",
+            2,
+        )
+        return images, seconds
 
     def with_tags(self, among: Iterable[int] | None = None) -> np.ndarray:
         """Photos that have a tag; of all, or of some."""
@@ -109,7 +115,17 @@ class Listing:
         return self._ids("SELECT DISTINCT image FROM decisions WHERE id > :decision", decision=decision)
 
     def _ids(self, statement: str, **values: object) -> np.ndarray:
-        return np.fromiter((row[0] for row in self._db.execute(statement, values)), np.int64)
+        (ids,) = self._columns(statement, 1, **values)
+        return ids.astype(np.int64)
+
+    def _columns(self, statement: str, n: int, **values: object) -> list[np.ndarray]:
+        """The n columns of whole numbers that a statement gives. As text a million come within a tenth of a second."""
+        names = [f"c{i}" for i in range(n)]
+        joined = ", ".join(f"group_concat({name})" for name in names)
+        row = self._db.execute(
+            f"WITH found ({', '.join(names)}) AS ({statement}) SELECT {joined} FROM found", values
+        ).fetchone()
+        return [np.fromstring(text or "", np.int64, sep=",") for text in row]
 
     # --- A screenful ---------------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class Suggestions:
         return models[0]
 
     def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
-        """Make (image, word id, probability) rows the suggestions of a model."""
+        """Store (image, word id, probability) rows as the suggestions of a model."""
         with self._db.transaction():
             self._db.execute("DELETE FROM lent WHERE model = ?", (model,))
             self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
@@ -139,23 +139,17 @@ class Suggestions:
         query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
         return self._db.execute(query, {"model": model}).fetchone()
 
-    def open_counts(self, model: int, images: Iterable[int]) -> dict[int, int]:
-        """Number of undecided suggestions of each of some images that has any."""
-        query = f"SELECT s.image, count(*) {_OPEN} AND {_AMONG} GROUP BY s.image"
-        return dict(self._db.execute(query, {"model": model, "images": _json(images)}).fetchall())
+    def open_counts(self, model: int, images: Iterable[int] | None = None) -> Iterator[tuple[int, int]]:
+        """(image, number of undecided suggestions) of the images that have any; of some images, or of all."""
+        among = "" if images is None else "AND s.image IN (SELECT value FROM json_each(:images))"
+        values = {"model": model, "images": "[]" if images is None else json.dumps([int(i) for i in images])}
+        return self._db.execute(f"SELECT s.image, count(*) {_OPEN} {among} GROUP BY s.image", values)
 
-    def open_images(
-        self, model: int, *, word: str | None = None, images: Iterable[int] | None = None
-    ) -> Iterator[int]:
-        """Images with an undecided suggestion: of one word, or of any; of some images, or of all."""
-        values = {"model": model, "word": word, "images": "" if images is None else _json(images)}
-        if word is not None:
-            query = f"SELECT s.image {_OPEN} AND s.word = (SELECT id FROM words WHERE word = :word)"
-        elif images is not None:
-            query = f"SELECT DISTINCT s.image {_OPEN} AND {_AMONG}"
-        else:  # of each image only as many are looked at as it takes to find one that is open
-            query = f"SELECT id FROM images WHERE EXISTS (SELECT 1 {_OPEN} AND s.image = images.id)"
-        return (image for (image,) in self._db.execute(query, values))
+    def open_images(self, model: int, word: str | None = None) -> Iterator[int]:
+        """Images with an undecided suggestion, of one word or of any."""
+        of_word = "" if word is None else "AND s.word = (SELECT id FROM words WHERE word = :word)"
+        query = f"SELECT DISTINCT s.image {_OPEN} {of_word}"
+        return (image for (image,) in self._db.execute(query, {"model": model, "word": word}))
 
     def open_by_word(
         self, model: int, word: str | None = None, *, gone: Iterable[int] = ()
@@ -166,7 +160,7 @@ class Suggestions:
         is a fraction of looking at each.
         """
         (number,) = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone() or (-1,)
-        values = {"model": model, "word": number, "images": _json(gone)}
+        values = {"model": model, "word": number, "images": json.dumps(list(gone))}
         of_word = "" if word is None else "AND s.word = :word"
         counts = {
             number: list(row)
@@ -248,10 +242,3 @@ class Suggestions:
             (model, image, word),
         ).fetchone()
         return None if row is None else row[0]
-
-
-_AMONG = "s.image IN (SELECT value FROM json_each(:images))"
-
-
-def _json(images: Iterable[int]) -> str:
-    return json.dumps([int(image) for image in images])

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from topicture.app.cli.common import CatalogOption, find
+from topicture.app.verbs.library import Library
 from topicture.errors import TopictureError
-from topicture.store import CatalogError
+from topicture.store import CatalogBusy, CatalogError
 
 __all__ = ["register", "serve"]
 
@@ -41,6 +42,8 @@ def serve(
         if catalog is not None:
             raise
         library = None  # the page leads from a folder to its first suggestions
+    if library is not None:
+        _bring_up_to_date(library)
     serve_page(
         Site(None if photos is None else photos.resolve(), library),
         port,
@@ -48,6 +51,14 @@ def serve(
         token=token,
         open_browser=browser,
     )
+
+
+def _bring_up_to_date(library: Library) -> None:
+    """A catalog of an older version, where it may be written; what is wrong with one is told before the page opens."""
+    try:
+        library.writing("serve").close()
+    except (CatalogBusy, CatalogError, OSError):
+        library.reading().close()
 
 
 def register(app: typer.Typer) -> None:

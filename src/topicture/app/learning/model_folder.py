@@ -57,7 +57,8 @@ def save_learned(folder: Path, learned: Learned) -> None:
         write_model(
             new / "features.safetensors", {"features": learned.features.spec()}, learned.features.to_arrays()
         )
-        pairs = {f"pairs/{name}": value for name, value in learned.pairs._asdict().items()}
+        parts = learned.pairs._asdict()
+        pairs = {f"pairs/{name}": value for name, value in parts.items() if value is not None}
         write_model(new / "presence.safetensors", {}, {**learned.presence.to_arrays(), **pairs})
         if learned.answers is not None:
             write_model(new / "answers.safetensors", {}, learned.answers.to_arrays())
@@ -95,7 +96,8 @@ def load_judged(folder: Path, n_words: int) -> tuple[Presence, JudgedPairs]:
     _, arrays = read_model(folder / "presence.safetensors")
     try:
         presence = Presence(**{name: arrays[name] for name in Presence._fields})
-        pairs = JudgedPairs(**{name: arrays[f"pairs/{name}"] for name in JudgedPairs._fields})
+        needed = {name: arrays[f"pairs/{name}"] for name in ("word", "presence", "truth")}
+        pairs = JudgedPairs(**needed, weight=arrays.get("pairs/weight"), group=arrays.get("pairs/group"))
     except KeyError as missing:
         raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
     for what, is_right in _fits(presence, pairs, n_words):
@@ -122,7 +124,7 @@ def _fits(presence: Presence, pairs: JudgedPairs, n_words: int) -> Iterator[tupl
         yield f"calibration '{name}'", array.shape == shape and array.dtype.kind == "f"
     yield "calibration 'knots'", presence.knots.size > 0 and bool((np.diff(presence.knots) >= 0).all())
     for name, array in pairs._asdict().items():
-        yield f"list of judged pairs '{name}'", array.shape == (len(pairs.word),)
+        yield f"list of judged pairs '{name}'", array is None or array.shape == (len(pairs.word),)
     words = pairs.word
     yield (
         "list of judged words",

@@ -1,7 +1,8 @@
 """Search: words to ranked photos, and photos to photos that look alike.
 
 A photo's score is that of `search.index`, the probability that it has all the wanted words and none of the others. What
-a person has said about a word of a photo counts as certain, whatever the model thinks.
+a person has said about a word of a photo counts as certain, whatever the model thinks. Where several words are wanted,
+photos come first in which each has a region of its own: "dog on grass" is a dog and grass that both can be pointed at.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from topicture.store.shards import ShardError
 
 __all__ = ["SearchHit", "SearchPage", "SimilarPhoto", "likenesses", "search", "search_page", "similar"]
 
+PREFERRED_AMONG = 1000  # best photos, among which those with regions of all words are preferred
 LEAST_PROBABILITY = 0.01  # what is less probable is no answer to a query
 
 
@@ -31,6 +33,7 @@ class SearchHit:
     probability: float
     words: dict[str, float]
     said: tuple[str, ...]  # words of the query that a person has decided on
+    regions: tuple[str, ...] = ()  # wanted words that have a region
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,13 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
     return list(search_page(catalog, text, 0, limit).hits)
 
 
-def search_page(catalog: Catalog, text: str, offset: int, limit: int) -> SearchPage:
-    """A part of what `search` finds, from `offset` on, and how much that is in all."""
+def search_page(
+    catalog: Catalog, text: str, offset: int, limit: int, living: np.ndarray | None = None
+) -> SearchPage:
+    """A part of what `search` finds, from `offset` on, and how much that is in all.
+
+    `living` are the photos that have a file, ascending, for whoever knows them already.
+    """
     if limit < 1:
         raise TopictureError(f"the number of photos to find must be at least 1, not {limit}")
     if offset < 0:
@@ -74,9 +82,14 @@ def search_page(catalog: Catalog, text: str, offset: int, limit: int) -> SearchP
     query = lexicon.parse(text)
     table = _Table(catalog, index, query, lexicon.vocabulary)
     scores = log_scores(query, table.log_presence.__getitem__)
+    order_by = scores + table.preference(scores)
     likely = np.flatnonzero(scores >= np.log(LEAST_PROBABILITY))
-    likely = likely[~_is_in(table.images[likely], _sorted(set(catalog.files.gone_images())))]
-    best = top_positions(scores[likely], offset + limit)[offset:]
+    images = table.images[likely]
+    if living is None:
+        likely = likely[~_is_in(images, np.array(catalog.files.without_file(images), np.int64))]
+    else:
+        likely = likely[_is_in(images, living)]
+    best = top_positions(order_by[likely], offset + limit)[offset:]
     return SearchPage(
         tuple(word.word for word in query.wanted),
         tuple(word.word for word in query.unwanted),
@@ -93,8 +106,27 @@ class _Table:
         self._vocabulary = vocabulary
         self._indexed: slice | np.ndarray = slice(None)  # where the photos of the index stand among all
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
+        self._wanted = query.wanted
+        self._placed: dict[tuple[int, str], float] = {}
         self.images = self._candidates(index)
         self.log_presence = {word: self._of(word, index) for word in self._said}
+
+    def preference(self, scores: np.ndarray) -> np.ndarray:
+        """What to add to log scores: up to ln 2 where each of several wanted words has a region, by the least certain.
+
+        It is looked at among the best photos only.
+        """
+        added = np.zeros(len(scores))
+        best = [int(at) for at in top_positions(scores, PREFERRED_AMONG) if scores[at] > -np.inf]
+        spellings = {word: [self._vocabulary[i] for i in word.ids] for word in self._wanted}
+        images = [int(self.images[at]) for at in best]
+        found = self._catalog.regions.certainties(images, {s for each in spellings.values() for s in each})
+        for at, image in zip(best, images, strict=True):
+            sure = [max(found.get((image, s), 0.0) for s in each) for each in spellings.values()]
+            self._placed.update({(image, w.word): c for w, c in zip(self._wanted, sure, strict=True) if c})
+            if len(sure) > 1:
+                added[at] = np.log1p(min(sure))
+        return added
 
     def hits(self, positions: np.ndarray, probabilities: np.ndarray) -> Iterator[SearchHit]:
         images = self.images[positions].tolist()
@@ -107,7 +139,8 @@ class _Table:
                 said = tuple(
                     word.word for word, (yes, no) in self._said.items() if image in yes or image in no
                 )
-                yield SearchHit(paths[image], image, probability, words, said)
+                placed = tuple(word.word for word in self._wanted if (image, word.word) in self._placed)
+                yield SearchHit(paths[image], image, probability, words, said, placed)
 
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
         spellings = [self._vocabulary[i] for i in word.ids]
@@ -156,7 +189,7 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
     likeness[images == image] = -np.inf
     best = top_positions(likeness, min(4 * limit, len(images)))
     paths = catalog.files.first_paths(images[best].tolist())
-    gone = set(catalog.files.gone_images())
+    gone = set(catalog.files.without_file(images[best]))
     found = [
         SimilarPhoto(paths[number], number, value)
         for number, value in zip(images[best].tolist(), likeness[best].tolist(), strict=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -66,8 +66,6 @@ def _endpoint(handler: Handler) -> Callable:
             question = Question(dict(request.path_params), dict(request.query_params), body)
             answer = await run_in_threadpool(handler, request.app.state.site, question)
             return answer if isinstance(answer, Response) else json_answer(as_plain(answer))
-        except ClientDisconnect:
-            raise
         except Exception as error:  # whatever it is, the page gets an answer that it can show
             return failure(error)
 

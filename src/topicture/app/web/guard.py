@@ -8,7 +8,6 @@ from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topicture.app.web.access import Access
@@ -112,28 +111,22 @@ class Guard:
 
     async def _pass_on(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """A body may claim one length and have another, or claim none: it is counted as it comes."""
-        taken = 0
-
-        async def counted() -> Message:
-            nonlocal taken
+        body, more = b"", scope["method"] == "POST"
+        while more:
             message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > MOST_BYTES:
-                raise _TooLarge
-            return message
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > MOST_BYTES:
+                await _refuse(scope, headers, send, "body-too-large")
+                return
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def unless_too_large(message: Message) -> None:
-            if taken <= MOST_BYTES:  # else what the application makes of its end is of no interest
-                await send(message)
+        async def replayed() -> Message:
+            return whole.pop() if whole else await receive()
 
-        try:
-            await self._app(scope, counted, unless_too_large)
-        except _TooLarge:
-            await _refuse(scope, headers, send, "body-too-large")
-
-
-class _TooLarge(ClientDisconnect):
-    """More than MOST_BYTES came; for the application, the client is gone."""
+        await self._app(scope, replayed, send)
 
 
 def _bad_body(scope: Scope, headers: Headers) -> str | None:

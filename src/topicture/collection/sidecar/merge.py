@@ -29,7 +29,8 @@ from topicture.collection.metadata.record import (
 from topicture.collection.metadata.tag_lists import LISTS, SUBJECT, clean_path, joined, listed_tags
 from topicture.collection.metadata.xmp import struct_field
 from topicture.collection.metadata.xmp_lists import XmpLists
-from topicture.collection.sidecar.regions import OwnRegions
+from topicture.collection.sidecar.mwg_regions import MwgRegions
+from topicture.collection.sidecar.regions import OwnRegions, region_identifier
 from topicture.collection.sidecar.values import ObjectRegion, Tag, decimal
 from topicture.collection.sidecar.xmp_edit import structure
 from topicture.errors import BadWord
@@ -56,21 +57,24 @@ def merge(
     regions: Sequence[ObjectRegion],
     embedded: Paths,
     now: str,
+    size: tuple[int, int] | None = None,
 ) -> Changes:
     """Bring a document to the wanted state, changing nothing where it is there already.
 
-    `embedded` are the words of the photo's own metadata, to be copied where needed; `now` is the date of new records.
+    `embedded` are the words of the photo's own metadata, to be copied where needed; `now` is the date of new records,
+    `size` that of the photo as stored, which regions apply to.
     Each property is gone through once, so that the time grows with the document and no faster.
     """
     changes = Changes()
     lists = XmpLists(tree)
-    own_regions = OwnRegions(lists)
+    own_regions = (OwnRegions(lists), MwgRegions(lists, size))
     record = _Record(lists, now)
     for word in remove:
         ours = record.is_ours(word)
         if ours:
             record.withdraw(word)
-        if own_regions.drop(word) or ours:
+        dropped = [notation.drop(word) for notation in own_regions]
+        if any(dropped) or ours:
             changes.removed.append(word)
             changes.touched = True
     wanted = [tag for tag in add if not record.stands(tag)]
@@ -85,7 +89,9 @@ def merge(
     for region in regions:
         by_word.setdefault(region.word, []).append(region)
     for word, boxes in by_word.items():
-        changes.touched |= own_regions.set(word, boxes)
+        wanted_boxes = {region_identifier(box): box for box in boxes}
+        for notation in own_regions:
+            changes.touched |= notation.set(word, wanted_boxes)
     changes.touched |= record.drop_copies()
     lists.lay_out()
     return changes

@@ -131,7 +131,7 @@ def init_posterior(tables: Tables, image: Image) -> Posterior:
 
 
 def expected(params: Params) -> Tables:
-    """exp E[log B] and exp E[log Phi], one row a word, scaled."""
+    """exp E[log B] and exp E[log Phi], one row per word, scaled."""
     rows = [dirichlet_expected_log(r).T for r in (params.rB, params.rPhi)]
     log_T = jnp.concatenate(rows)
     top = jnp.max(log_T, axis=1)

@@ -3,7 +3,7 @@ r"""Corr-LDA [blei2003annotated]. Numbers of sections and equations: docs/models
 theta ~ Dir(alpha); z_n ~ Cat(theta); r_n ~ N(mu[z_n], s2[z_n]), diagonal; for every caption word a region
 y_m ~ Unif(1..N) and w_m ~ Cat(beta[z[y_m]]).
 
-Symbol -> code, shape:  gamma -> gamma K | phi -> phi N K | lambda -> lam M N, one row a distinct word
+Symbol -> code, shape:  gamma -> gamma K | phi -> phi N K | lambda -> lam M N, one row per distinct word
   the others as in gaussian_lda.py
 Differs from the paper: the bound keeps - M ln N, which p(y_m | N) puts there; p(w | r) has the factor 1/N that the
 paper leaves out; variances have a floor; alpha is learned; predictions use E[beta], not exp E[ln beta].

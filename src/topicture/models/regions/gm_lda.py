@@ -3,7 +3,7 @@ r"""GM-LDA [blei2003annotated]. Numbers of sections and equations: docs/models.m
 theta ~ Dir(alpha); regions z_n ~ Cat(theta), r_n ~ N(mu[z_n], s2[z_n]), diagonal; words v_m ~ Cat(theta),
 w_m ~ Cat(beta[v_m]). Regions and words share theta and nothing else.
 
-Symbol -> code, shape:  gamma -> gamma K | phi -> phi N K | psi -> psi M K, one row a distinct word
+Symbol -> code, shape:  gamma -> gamma K | phi -> phi N K | psi -> psi M K, one row per distinct word
   the others as in gaussian_lda.py
 Differs from the paper: variances have a floor; alpha is learned. p(w | r, r_n) is a convention: given theta no word
 depends on z_n, so the exact conditional is the same for every region.

@@ -2,18 +2,19 @@
 
 A list of a million photos can then be filtered, sorted and read at any place within milliseconds. Columns are made
 when they are first asked for. After a decision only the photos that the log speaks of are looked at again; after a
-scan, all are.
+scan, all are. Arrays are never changed once others may have them.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock, Thread
 from typing import Any
 
 import numpy as np
 
 from topicture.app.verbs.browsing.pictures import dates_version, shown_path, taken_dates
+from topicture.errors import TopictureError
 from topicture.store import Catalog
 from topicture.store.files import stored_path
 from topicture.store.listing import Listing, ListingState
@@ -21,7 +22,8 @@ from topicture.store.listing import Listing, ListingState
 __all__ = ["Columns", "columns_of"]
 
 MANY = 20_000  # photos decided since: looking at all of them anew is as quick
-MOST_ORDERS = 12  # lists that are kept, 4 bytes per photo each
+MOST_LISTS = 12  # that are kept, 4 bytes per photo each
+AT_ONCE = 50_000  # photos whose columns nobody waits for long
 
 _kept: OrderedDict[Path, "Columns"] = OrderedDict()
 _lock = RLock()
@@ -39,62 +41,64 @@ def columns_of(catalog: Catalog) -> "Columns":
 
 
 class Columns:
-    """Arrays over the living photos, by ascending id; `position` below is a place in them."""
+    """Arrays over the living photos, by ascending id; a position is a place in them."""
 
     def __init__(self) -> None:
-        self.lock = RLock()
-        self.state: ListingState | None = None
-        self._forget()
-
-    def _forget(self) -> None:
         self.ids = np.zeros(0, np.int64)
+        self.state: ListingState | None = None
+        self._lock = RLock()  # held for moments only
+        self._making: dict[
+            str, RLock
+        ] = {}  # a column is made by one thread, and waited for only by who needs it
         self._parts: dict[str, Any] = {}
         self._lists: OrderedDict[tuple, np.ndarray] = OrderedDict()
+        self._warming = Lock()
 
     def refresh(self, catalog: Catalog) -> None:
         """Look at what changed since the last time."""
-        with self.lock:
-            listing = Listing(catalog.database)
-            now = listing.state()
-            if self.state == now:
+        listing = Listing(catalog.database)
+        with self._lock:
+            now, before = listing.state(), self.state
+            if before == now:
                 return
-            before, self.state = self.state, None  # nothing is kept if this fails half-way
+            self._lists.clear()
             if before is None or before.files != now.files:
-                self._forget()
+                self.state, self._parts = None, {}  # nothing is kept if the next line fails
                 self.ids = listing.living()
             else:
-                self._lists.clear()
-                self._follow(catalog, listing, before, now)
+                for name in list(self._parts):
+                    self._follow(catalog, name, before, now)
             self.state = now
 
-    def _follow(self, catalog: Catalog, listing: Listing, before: ListingState, now: ListingState) -> None:
-        """Bring the columns of tags and suggestions up to date."""
-        if before.model != now.model or before.words != now.words:
-            self._parts.pop("suggested", None)
-        if before.step == now.step and before.decision == now.decision:
+    def _follow(self, catalog: Catalog, name: str, before: ListingState, now: ListingState) -> None:
+        """Bring a column up to date with the log, or forget it."""
+        if name not in ("tagged", "waiting"):
             return
-        changed = listing.decided_since(before.decision)
-        if len(changed) > MANY or not len(changed):
-            self._parts.pop("suggested", None)
-            self._parts.pop("tagged", None)
-            return
-        mine = self.positions(changed)
-        if "tagged" in self._parts:
-            self._parts["tagged"][mine] = False
-            self._parts["tagged"][self.positions(listing.with_tags(changed))] = True
-        if "suggested" in self._parts and now.model:
-            self._parts["suggested"][mine] = False
-            waiting = catalog.suggestions.open_images(now.model[0], images=changed.tolist())
-            self._parts["suggested"][self.positions(np.fromiter(waiting, np.int64))] = True
+        if name == "waiting" and (before.model != now.model or before.words != now.words):
+            del self._parts[name]
+        elif before.step != now.step or before.decision != now.decision:
+            listing = Listing(catalog.database)
+            changed = listing.decided_since(before.decision)
+            if not 0 < len(changed) <= MANY:
+                del self._parts[name]
+                return
+            column = self._parts[name].copy()
+            column[self.positions(changed)] = 0
+            if name == "tagged":
+                column[self.positions(listing.with_tags(changed))] = True
+            else:
+                self._count_waiting(catalog, column, now, changed)
+            self._parts[name] = column
 
     # --- Columns -------------------------------------------------------------------------------------------
 
     def positions(self, images: np.ndarray) -> np.ndarray:
         """Where photos stand; those that are gone are left out."""
-        if not len(self.ids):
+        ids = self.ids
+        if not len(ids):
             return np.zeros(0, np.int64)
-        at = np.minimum(np.searchsorted(self.ids, images), len(self.ids) - 1)
-        return at[self.ids[at] == images]
+        at = np.minimum(np.searchsorted(ids, images), len(ids) - 1)
+        return at[ids[at] == images]
 
     def mask(self, images: np.ndarray) -> np.ndarray:
         """True at some photos."""
@@ -103,75 +107,136 @@ class Columns:
         return found
 
     def tagged(self, catalog: Catalog) -> np.ndarray:
-        return self._part("tagged", lambda: self.mask(Listing(catalog.database).with_tags()))
+        """Which photos have a tag."""
+        return self._part(catalog, "tagged", lambda: self.mask(Listing(catalog.database).with_tags()))
 
-    def suggested(self, catalog: Catalog) -> np.ndarray:
+    def waiting(self, catalog: Catalog) -> np.ndarray:
+        """How many undecided suggestions each photo has."""
+
         def find() -> np.ndarray:
-            assert self.state is not None
-            if not self.state.model:
-                return np.zeros(len(self.ids), bool)
-            return self.mask(np.fromiter(catalog.suggestions.open_images(self.state.model[0]), np.int64))
+            counts = np.zeros(len(self.ids), np.int32)
+            self._count_waiting(catalog, counts, self.state)
+            return counts
 
-        return self._part("suggested", find)
+        return self._part(catalog, "waiting", find)
+
+    def _count_waiting(
+        self,
+        catalog: Catalog,
+        counts: np.ndarray,
+        state: ListingState | None,
+        among: np.ndarray | None = None,
+    ) -> None:
+        if state is None or not state.model:
+            return
+        rows = catalog.suggestions.open_counts(state.model[0], None if among is None else among.tolist())
+        found = np.fromiter(rows, np.dtype((np.int64, 2)))
+        known = np.isin(found[:, 0], self.ids)
+        counts[self.positions(found[:, 0])] = found[known, 1]
 
     def by_path(self, catalog: Catalog) -> np.ndarray:
-        """Positions in the order of paths."""
-        return self._paths(catalog)[0]
+        """Positions in the order of paths; a photo stands where its first file does."""
+
+        def find() -> np.ndarray:
+            images = Listing(catalog.database).by_path()
+            first = np.sort(np.unique(images, return_index=True)[1])
+            return self.positions(images[first]).astype(np.int32)
+
+        return self._part(catalog, "paths", find)
 
     def folders(self, catalog: Catalog) -> list[tuple[str, int]]:
-        """(folder, photos whose first file lies in it), by name."""
-        return self._paths(catalog)[1]
+        """(folder, photos in it), by name."""
 
-    def _paths(self, catalog: Catalog) -> tuple[np.ndarray, list[tuple[str, int]]]:
-        def find() -> tuple[np.ndarray, list[tuple[str, int]]]:
-            rows = Listing(catalog.database).by_path()
-            images = np.fromiter((image for image, _ in rows), np.int64, len(rows))
-            first = np.sort(
-                np.unique(images, return_index=True)[1]
-            )  # a photo stands where its first file does
+        def find() -> list[tuple[str, int]]:
             counts: dict[bytes, int] = {}
-            for row in first.tolist():
-                folder = rows[row][1].rpartition(b"/")[0]
+            for _, path in Listing(catalog.database).paths():
+                folder = path.rpartition(b"/")[0]
                 counts[folder] = counts.get(folder, 0) + 1
-            named = sorted(
+            return sorted(
                 (shown_path(stored_path(folder)) if folder else "", n) for folder, n in counts.items()
             )
-            return self.positions(images[first]).astype(np.int32), named
 
-        return self._part("paths", find)
+        return self._part(catalog, "folders", find)
 
     def dates(self, catalog: Catalog) -> np.ndarray:
         """Seconds when each photo was taken; where no camera noted it, when its file was written."""
         version = dates_version(catalog)
 
-        def find() -> tuple[int, np.ndarray]:
-            seconds = np.zeros(len(self.ids))
-            for rows in (Listing(catalog.database).modified(), taken_dates(catalog)):
-                images = np.fromiter((image for image, _ in rows), np.int64, len(rows))
-                at = np.fromiter((at for _, at in rows), np.float64, len(rows))
-                known = self.mask(images)[np.minimum(np.searchsorted(self.ids, images), len(self.ids) - 1)]
-                seconds[self.positions(images)] = at[known]
+        def find() -> tuple[Any, np.ndarray]:
+            seconds = np.full(len(self.ids), np.nan)
+            self._put(seconds, *taken_dates(catalog))
+            if np.isnan(seconds).any():
+                written = np.zeros(len(self.ids))
+                self._put(written, *Listing(catalog.database).modified())
+                seconds = np.where(np.isnan(seconds), written, seconds)
             return version, seconds
 
-        if self._parts.get("dates", (version,))[0] != version:
-            self._parts.pop("dates")
-            self._lists.clear()
-        return self._part("dates", find)[1]
+        with self._lock:
+            if self._parts.get("dates", (version,))[0] != version:
+                del self._parts["dates"]
+                self._lists.clear()
+        return self._part(catalog, "dates", find)[1]
 
-    def _part(self, name: str, find: Callable[[], Any]) -> Any:
-        with self.lock:
-            if name not in self._parts:
-                self._parts[name] = find()
-            return self._parts[name]
+    def _put(self, column: np.ndarray, images: np.ndarray, values: np.ndarray) -> None:
+        if len(self.ids) and len(images):
+            known = np.isin(images, self.ids)
+            column[self.positions(images)] = values[known]
+
+    def _part(self, catalog: Catalog, name: str, find: Callable[[], Any]) -> Any:
+        with self._lock:
+            if name in self._parts:
+                return self._parts[name]
+            making = self._making.setdefault(name, RLock())
+        with making:
+            with self._lock:
+                if name in self._parts:
+                    return self._parts[name]
+                ids, began = self.ids, self.state
+            found = find()
+            with self._lock:
+                if self.ids is ids and began is not None and self.state is not None:
+                    self._parts[name] = found
+                    self._follow(catalog, name, began, self.state)  # what was decided meanwhile
+                    if name in self._parts:
+                        return self._parts[name]
+        return self._part(catalog, name, find)
 
     # --- Lists ---------------------------------------------------------------------------------------------
 
     def kept_list(self, key: tuple, find: Callable[[], np.ndarray]) -> np.ndarray:
-        """The positions of a list, made once while nothing changes."""
-        with self.lock:
-            if key not in self._lists:
-                self._lists[key] = find()
-                while len(self._lists) > MOST_ORDERS:
+        """The photos of a list, whose positions are found once while nothing changes."""
+        with self._lock:
+            ids, state = self.ids, self.state
+            if key in self._lists:
+                self._lists.move_to_end(key)
+                return self._lists[key]
+        images = ids[find()]
+        if len(ids) and ids[-1] < 1 << 31:
+            images = images.astype(np.int32)
+        with self._lock:
+            if self.state == state:
+                self._lists[key] = images
+                while len(self._lists) > MOST_LISTS:
                     self._lists.popitem(last=False)
-            self._lists.move_to_end(key)
-            return self._lists[key]
+        return images
+
+    # --- Ahead of time -------------------------------------------------------------------------------------
+
+    def is_ready(self, catalog: Catalog) -> bool:
+        """Whether tags and suggestions are counted; begins to count those of a large collection where they are not."""
+        with self._lock:
+            if len(self.ids) <= AT_ONCE or {"tagged", "waiting"} <= self._parts.keys():
+                return True
+        if self._warming.acquire(blocking=False):
+            Thread(target=self._warm, args=(catalog.folder,), daemon=True).start()
+        return False
+
+    def _warm(self, folder: Path) -> None:
+        try:
+            with Catalog.open(folder) as catalog:
+                self.tagged(catalog)
+                self.waiting(catalog)
+        except (TopictureError, OSError):
+            pass  # whoever asks next is told
+        finally:
+            self._warming.release()

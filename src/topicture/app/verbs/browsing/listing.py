@@ -15,10 +15,12 @@ from topicture.store.listing import Listing
 
 __all__ = [
     "ORDERS",
+    "Counts",
     "FolderOfPhotos",
     "ListedPhoto",
     "PhotoFilter",
     "PhotoPage",
+    "counts",
     "folders",
     "listed",
     "photos",
@@ -64,8 +66,18 @@ class PhotoPage:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """Photos of a collection, as in `status`; None while a large collection is still being counted."""
+
+    photos: int
+    tagged: int | None
+    open_suggestions: int | None
+    photos_with_suggestions: int | None
+
+
+@dataclass(frozen=True)
 class FolderOfPhotos:
-    """A folder, relative to the root (which is ""), and the number of photos in it, not counting its sub-folders."""
+    """A folder, relative to the root (which is ""), and the number of files in it, not counting its sub-folders."""
 
     folder: str
     photos: int
@@ -96,14 +108,13 @@ def photos(
     columns = columns_of(catalog)
     if order == "taken" or wanted.first_day or wanted.last_day:
         columns.dates(catalog)  # photos may have been looked at since; then lists by date are made anew
-    chosen = columns.kept_list((wanted, order), lambda: _positions(catalog, columns, wanted, order))
-    total = len(chosen)
-    some = (
-        chosen[max(0, total - offset - limit) : max(0, total - offset)][::-1]
-        if descending
-        else chosen[offset : offset + limit]
-    )
-    return PhotoPage(total, offset, tuple(listed(catalog, columns.ids[some].tolist())))
+    found = columns.kept_list((wanted, order), lambda: _positions(catalog, columns, wanted, order))
+    total = len(found)
+    if descending:
+        some = found[max(0, total - offset - limit) : max(0, total - offset)][::-1]
+    else:
+        some = found[offset : offset + limit]
+    return PhotoPage(total, offset, tuple(listed(catalog, some.tolist())))
 
 
 def _positions(catalog: Catalog, columns: Columns, wanted: PhotoFilter, order: str) -> np.ndarray:
@@ -125,12 +136,12 @@ def _kept(catalog: Catalog, columns: Columns, wanted: PhotoFilter) -> np.ndarray
         keep &= columns.tagged(catalog) == wanted.tagged
     if wanted.word is not None and wanted.suggested:
         models = catalog.suggestions.models()
-        waiting = catalog.suggestions.open_images(models[0].id, word=wanted.word) if models else ()
+        waiting = catalog.suggestions.open_images(models[0].id, wanted.word) if models else ()
         keep &= columns.mask(np.fromiter(waiting, np.int64))
     elif wanted.word is not None:
         keep &= columns.mask(listing.with_word(wanted.word))
     elif wanted.suggested is not None:
-        keep &= columns.suggested(catalog) == wanted.suggested
+        keep &= (columns.waiting(catalog) > 0) == wanted.suggested
     if wanted.folder:
         keep &= columns.mask(listing.within(os.fsencode(wanted.folder)))
     if wanted.first_day:
@@ -155,7 +166,7 @@ def listed(catalog: Catalog, images: Sequence[int]) -> list[ListedPhoto]:
     pictures = known_pictures(catalog, {image: place.content for image, place in placed.items()})
     tags = listing.tag_counts(images)
     models = catalog.suggestions.models()
-    waiting = catalog.suggestions.open_counts(models[0].id, images) if models else {}
+    waiting = dict(catalog.suggestions.open_counts(models[0].id, images)) if models else {}
     found = []
     for image in images:
         if image not in placed:
@@ -166,6 +177,20 @@ def listed(catalog: Catalog, images: Sequence[int]) -> list[ListedPhoto]:
             ListedPhoto(image, path, name, *pictures[image], tags.get(image, 0), waiting.get(image, 0))
         )
     return found
+
+
+def counts(catalog: Catalog) -> Counts:
+    """How much there is, and how much is left to do; cheap after every decision."""
+    columns = columns_of(catalog)
+    if not columns.is_ready(catalog):
+        return Counts(len(columns.ids), None, None, None)
+    waiting = columns.waiting(catalog)
+    return Counts(
+        len(columns.ids),
+        int(columns.tagged(catalog).sum()),
+        int(waiting.sum()),
+        int((waiting > 0).sum()),
+    )
 
 
 def folders(catalog: Catalog) -> list[FolderOfPhotos]:

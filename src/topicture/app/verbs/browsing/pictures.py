@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
+import numpy as np
+
 from topicture.store import Catalog
 
 __all__ = ["UNKNOWN", "Picture", "dates_version", "known_pictures", "shown_path", "taken_dates"]
@@ -39,25 +41,32 @@ def known_pictures(catalog: Catalog, contents: Mapping[int, bytes]) -> dict[int,
     return {image: found.get(content, UNKNOWN) for image, content in contents.items()}
 
 
-def dates_version(catalog: Catalog) -> int:
-    """How many photos have a date that a camera noted: as long as it is the same, so are the dates."""
-    with _cache(catalog) as cache:
-        if cache is None:
-            return 0
-        return cache.execute("SELECT count(*) FROM pictures WHERE taken IS NOT NULL").fetchone()[0]
+def dates_version(catalog: Catalog) -> tuple[int, ...]:
+    """Something that is the same for as long as the dates are."""
+    path = catalog.cache / FILE
+    found: list[int] = []
+    for file in (path, path.with_name(f"{FILE}-wal")):
+        try:
+            stat = file.stat()
+        except OSError:
+            continue
+        found += [stat.st_size, stat.st_mtime_ns]
+    return tuple(found)
 
 
-def taken_dates(catalog: Catalog) -> list[tuple[int, float]]:
-    """(photo, seconds) when it was taken, where a camera noted it, on the clock of the camera."""
+def taken_dates(catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:
+    """Photos whose camera noted when they were taken, and the seconds, on the clock of the camera."""
     with _cache(catalog) as cache:
         if cache is None:
-            return []
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         cache.execute("ATTACH ? AS catalog", (f"{catalog.database.path.absolute().as_uri()}?mode=ro",))
-        rows = cache.execute(
-            "SELECT images.id, unixepoch(taken) FROM pictures JOIN catalog.images USING (content) "
-            "WHERE unixepoch(taken) IS NOT NULL"
-        )
-        return rows.fetchall()
+        row = cache.execute(
+            "WITH found (image, at) AS (SELECT images.id, unixepoch(taken) FROM pictures "
+            "JOIN catalog.images USING (content) WHERE unixepoch(taken) IS NOT NULL) "
+            "SELECT group_concat(image), group_concat(at) FROM found"
+        ).fetchone()
+    images, seconds = (np.fromstring(text or "", np.int64, sep=",") for text in row)
+    return images, seconds
 
 
 def shown_path(path: str) -> str:

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_limits
 
 from topicture.app.progress import Report
 
@@ -28,11 +31,18 @@ Floats = np.ndarray  # of single precision
 
 def lay_out(rows: Any, report: Report, seed: int = 0) -> Floats:
     """Places (D, 2) of photos with such rows (D, L), read block by block."""
+    with threadpool_limits(1):  # threads that wait for each other take many times as long on a busy machine
+        return _lay_out(rows, report, seed)
+
+
+def _lay_out(rows: Any, report: Report, seed: int) -> Floats:
     n = rows.shape[0]
     random = np.random.default_rng(seed)
     sample = np.sort(random.permutation(n)[:SAMPLE])
     measured = np.sort(random.permutation(n)[:MEASURED])
     report("Making the map", 0, n)
+    if n < FEWEST:
+        return np.pad(np.asarray(rows[:], np.float32), ((0, 0), (0, 2)))[:, :2]
     centre, directions = _directions(np.asarray(rows[measured], np.float32))
     known = (np.asarray(rows[sample], np.float32) - centre) @ directions
     laid_out = _neighbour_map(known, seed)
@@ -52,15 +62,16 @@ def lay_out(rows: Any, report: Report, seed: int = 0) -> Floats:
 def _directions(rows: Floats) -> tuple[Floats, Floats]:
     """The mean, and the directions (L, d) in which rows differ most."""
     centre = rows.mean(axis=0)
-    values, vectors = np.linalg.eigh((rows - centre).T @ (rows - centre))
-    return centre, np.ascontiguousarray(vectors[:, np.argsort(-values)[:DIRECTIONS]].astype(np.float32))
+    if not np.ptp(rows, axis=0).any():  # all alike: any will do
+        return centre, np.eye(rows.shape[1], DIRECTIONS, dtype=np.float32)
+    n = min(DIRECTIONS, *rows.shape)
+    found = PCA(n, svd_solver="randomized", random_state=0).fit(rows)
+    return centre, found.components_.T.astype(np.float32)
 
 
 def _neighbour_map(rows: Floats, seed: int) -> Floats:
-    from sklearn.manifold import TSNE
-
-    if len(rows) < FEWEST or not np.ptp(rows, axis=0).any():
-        return np.pad(rows, ((0, 0), (0, 2)))[:, :2]
+    if not np.ptp(rows, axis=0).any():
+        return np.zeros((len(rows), 2), np.float32)
     perplexity = min(PERPLEXITY, (len(rows) - 1) / 3)
     # Photos that are alike to the last bit would start at one point and never part.
     start = rows[:, :2] if rows.shape[1] > 1 else np.pad(rows, ((0, 0), (0, 1)))

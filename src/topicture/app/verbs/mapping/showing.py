@@ -67,6 +67,7 @@ def _words(catalog: Catalog, found: MapFile) -> tuple[MapWord, ...]:
 def map_points(catalog: Catalog, version: str) -> bytes:
     """The columns of a map: int32 photos, float32 x, float32 y, uint8 flags; little-endian, one after the other.
 
+    Photos come in no order, always the same, so that the first of them stand for all.
     Raises DataNotFound where that map was replaced.
     """
     found = read_map(catalog.cache)
@@ -79,7 +80,9 @@ def map_points(catalog: Catalog, version: str) -> bytes:
     if models:
         suggested = np.fromiter(catalog.suggestions.open_images(models[0].id), np.int64)
         _flag(flags, found.images, suggested, SUGGESTED)
-    return found.images.tobytes() + np.ascontiguousarray(found.places.T).tobytes() + flags.tobytes()
+    order = np.random.default_rng(0).permutation(len(found.images))
+    columns = (found.images, found.places[:, 0], found.places[:, 1], flags)
+    return b"".join(column[order].tobytes() for column in columns)
 
 
 def _flag(

@@ -35,10 +35,18 @@ def models(site: Site, question: Question) -> Any:
     return {"models": library.models(), "report": report}
 
 
+def next_to_tag(site: Site, question: Question) -> Any:
+    from topicture.app.learning.what_next import what_next
+
+    with site.need_library().reading() as catalog:
+        return what_next(catalog, question.number("limit", 12, least=1, most=100))
+
+
 ROUTES = [
     get("/jobs", jobs),
     post("/jobs", start),
     get("/jobs/{id:int}", job),
     post("/jobs/{id:int}/cancel", cancel),
     get("/models", models),
+    get("/next", next_to_tag),
 ]

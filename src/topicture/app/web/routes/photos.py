@@ -54,6 +54,13 @@ def folders(site: Site, question: Question) -> Any:
         return listing.folders(catalog)
 
 
+def counts(site: Site, question: Question) -> Any:
+    if site.library is None:
+        return None
+    with site.library.reading() as catalog:
+        return listing.counts(catalog)
+
+
 def complete(site: Site, question: Question) -> Any:
     with site.need_library().reading() as catalog:
         limit = question.number("limit", 8, least=1, most=40)
@@ -73,5 +80,6 @@ ROUTES = [
     get("/photos/{id:int}/why", reasons),
     get("/photos/{id:int}/similar", similar),
     get("/folders", folders),
+    get("/counts", counts),
     get("/complete", complete),
 ]

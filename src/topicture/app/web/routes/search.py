@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from topicture.app.verbs.browsing.columns import columns_of
 from topicture.app.verbs.browsing.listing import MOST_PHOTOS, listed
 from topicture.app.verbs.searching import search_page
 from topicture.app.web.answers import Question, get
@@ -18,7 +19,7 @@ def search(site: Site, question: Question) -> Any:
     nothing = {"wanted": [], "unwanted": [], "total": 0, "offset": offset, "hits": []}
     with site.need_library().reading() as catalog:
         try:
-            page = search_page(catalog, question.text("q") or "", offset, limit)
+            page = search_page(catalog, question.text("q") or "", offset, limit, columns_of(catalog).ids)
         except UnknownWords as error:
             return {**nothing, "unknown": error.words, "suggestion": error.suggestion}
         except QueryError as error:

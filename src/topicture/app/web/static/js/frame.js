@@ -1,6 +1,7 @@
 // The frame around every page: navigation, theme, undo, and what is running.
 import { get, post } from "./api.js";
-import { h, icon, count } from "./dom.js";
+import { h, icon, count, percent, plural } from "./dom.js";
+import { onJobs, over, refreshJobs, shareOf, stageOf, titleOf } from "./jobs.js";
 import { shortcut, showShortcuts } from "./keys.js";
 import "./search-box.js";
 import { tell, toast } from "./toasts.js";
@@ -57,7 +58,7 @@ shortcut("g", "Photos", () => location.assign("/photos"));
 /** Show how many suggestions wait for an answer. */
 export async function refreshCounts() {
   try {
-    const status = await get("status");
+    const status = await get("counts");
     const link = nav.querySelector('a[href="/review"]');
     link.querySelector(".count")?.remove();
     if (status?.open_suggestions) link.append(h("span", { class: "count", title: "suggestions to review" }, status.open_suggestions > 999 ? "999+" : count(status.open_suggestions)));
@@ -66,3 +67,38 @@ export async function refreshCounts() {
   }
 }
 refreshCounts();
+
+// --- What is running ---------------------------------------------------------------------------------------------
+
+const pill = h("a", { href: "/learn", class: "job-pill", hidden: true });
+tools.prepend(pill);
+
+onJobs((jobs, ended, error) => {
+  const job = jobs?.findLast((each) => !over(each) && each.state === "running");
+  const waiting = jobs?.filter((each) => !over(each)).length ?? 0;
+  pill.hidden = !job && !error;
+  pill.classList.toggle("trouble", Boolean(error));
+  if (error) pill.replaceChildren(error.status === 401 ? "Topicture was started anew: open the address in its terminal" : "Topicture is not running");
+  else if (job) {
+    const share = shareOf(job);
+    const bar = h("span", { class: "meter" }, h("i"));
+    bar.firstChild.style.width = percent(share ?? 0);
+    pill.title = `${titleOf(job)}: ${stageOf(job)}`;
+    pill.replaceChildren(h("span", { class: "job-name" }, titleOf(job)), bar, waiting > 1 ? h("span", { class: "number" }, `+${waiting - 1}`) : "");
+  }
+  for (const each of ended) tellEnd(each);
+});
+
+/** News of work that has ended while somebody is on another page. */
+function tellEnd(job) {
+  if (job.kind === "prepare") return;
+  refreshCounts();
+  if (location.pathname === "/learn" || location.pathname === "/welcome") return;
+  if (job.state === "failed") toast([job.error.message, job.error.hint].filter(Boolean).join(" "), { trouble: true });
+  else if (job.state === "done" && job.result?.annotated) {
+    toast(`Learned: ${plural(job.result.annotated.suggestions, "suggestion")} to review.`, { action: { label: "Review", act: () => location.assign("/review") }, seconds: 12 });
+  } else if (job.state === "done") toast(`${titleOf(job)}: done.`);
+}
+
+refreshJobs();
+document.addEventListener("visibilitychange", () => document.hidden || refreshJobs());

@@ -22,6 +22,10 @@ const frame = h("div", { class: "picture" }, image, overlay);
 const previous = h("button", { type: "button", class: "icon step back", "aria-label": "Previous photo", onclick: () => go("previous") }, icon("M15 5l-7 7 7 7"));
 const next = h("button", { type: "button", class: "icon step on", "aria-label": "Next photo", onclick: () => go("next") }, icon("M9 5l7 7-7 7"));
 const panel = h("div", { class: "panel" });
+const section = (name) => h("section", { "aria-label": name, hidden: true });
+const [head, tagList, rejectedList] = [h("div"), h("div"), h("div")];
+const [suggested, where, similar] = ["Suggestions", "Regions", "Similar photos"].map(section);
+const fill = (element, ...children) => element.replaceChildren(...children.filter(Boolean));
 main.append(h("div", { class: "stage" }, previous, frame, next), panel);
 image.addEventListener("load", () => photo && !photo.width && shape(image.naturalWidth / image.naturalHeight));
 image.addEventListener("error", () => frame.classList.add("broken"));
@@ -49,6 +53,7 @@ async function load({ fresh = true } = {}) {
   document.title = `${photo.name} · Topicture`;
   if (fresh) {
     current = 0;
+    items.clear();
     image.classList.remove("there");
     frame.classList.remove("broken");
     shape(photo.width && photo.height ? photo.width / photo.height : 1.5);
@@ -120,59 +125,71 @@ function draw() {
     return element;
   }));
   const focused = document.activeElement?.dataset?.key;
-  panel.replaceChildren(...[
-    h("div", {},
-      h("a", { class: "small back-link", href: back() }, icon("M14 6l-6 6 6 6"), list === "search" ? "Search" : "Photos"),
-      h("h1", { dir: "auto" }, photo.name),
-      h("p", { class: "soft small facts" }, [photo.folder, photo.taken && new Date(photo.taken).toLocaleString("en", { dateStyle: "long", timeStyle: "short" }), photo.width && `${photo.width} × ${photo.height}`, photo.bytes < 1e6 ? `${Math.ceil(photo.bytes / 1e3)} kB` : `${(photo.bytes / 1e6).toFixed(1)} MB`].filter(Boolean).join(" · "))),
-    photo.reason && h("p", { class: "notice caution" }, `The picture could not be looked at: ${photo.reason}`),
-    drawTags(), drawSuggestions(), drawRegions(), similar].filter(Boolean));
-  panel.querySelector(`[data-key="${CSS.escape(focused ?? "")}"]`)?.focus();
+  fill(head,
+    h("a", { class: "small back-link", href: back() }, icon("M14 6l-6 6 6 6"), list === "search" ? "Search" : "Photos"),
+    h("h1", { dir: "auto" }, photo.name),
+    h("p", { class: "soft small facts" }, [photo.folder, photo.taken && new Date(photo.taken).toLocaleString("en", { dateStyle: "long", timeStyle: "short" }), photo.width && `${photo.width} × ${photo.height}`, photo.bytes < 1e6 ? `${Math.ceil(photo.bytes / 1e3)} kB` : `${(photo.bytes / 1e6).toFixed(1)} MB`].filter(Boolean).join(" · ")),
+    photo.reason && h("p", { class: "notice caution" }, `The picture could not be looked at: ${photo.reason}`));
+  drawTags();
+  drawSuggestions();
+  drawRegions();
+  if (focused && document.activeElement?.dataset?.key !== focused) panel.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
+// One field for as long as the page lasts: what somebody types is not lost when an answer arrives.
+const added = h("input", { type: "text", "aria-label": "Add a tag", placeholder: "Add a tag (t)", class: "add-tag", "data-key": "add" });
+const addForm = h("form", { class: "row", onsubmit: (event) => (event.preventDefault(), add()) }, h("div", { class: "combo" }, added), h("button", {}, "Add"));
+offerWords(added, { picked: () => add() });
+panel.append(head, h("section", { "aria-label": "Tags" }, h("h2", {}, "Tags"), tagList, addForm, rejectedList), suggested, where, similar);
+
+function add() {
+  const word = added.value.trim();
+  added.value = "";
+  if (word) decide(word, "present");
 }
 
 function drawTags() {
-  const input = h("input", { type: "text", "aria-label": "Add a tag", placeholder: "Add a tag (t)", class: "add-tag", "data-key": "add" });
-  const form = h("form", { class: "row", onsubmit: (event) => (event.preventDefault(), add()) }, h("div", { class: "combo" }, input), h("button", {}, "Add"));
-  const add = () => {
-    const word = input.value.trim();
-    if (word) decide(word, "present");
-  };
-  offerWords(input, { picked: add });
-  return h("section", { "aria-label": "Tags" }, h("h2", {}, "Tags"),
-    photo.tags.length
-      ? h("ul", { class: "plain words" }, ...photo.tags.map((tag) => h("li", lights(tag.word),
-        h("a", { class: "chip yes", href: `/photos?${new URLSearchParams({ word: tag.word })}` }, h("bdi", {}, tag.word)), h("span", { class: "soft small" }, sourced(tag)),
-        h("button", { type: "button", class: "quiet icon", "aria-label": `Remove ${tag.word}`, title: "Remove", "data-key": `remove ${tag.word}`, onclick: () => decide(tag.word, tag.source === "file" ? "rejected" : "cleared") }, icon("M7 7l10 10M17 7 7 17")))))
-      : h("p", { class: "soft" }, "No tag yet."),
-    form,
-    photo.rejected.length > 0 && h("details", {}, h("summary", { class: "small soft" }, `${plural(photo.rejected.length, "word")} rejected`),
-      h("ul", { class: "plain words" }, ...photo.rejected.map((tag) => h("li", {}, h("span", { class: "chip no" }, h("bdi", {}, tag.word)), h("span", { class: "soft small" }, sourced(tag)),
-        h("button", { type: "button", class: "quiet icon", "aria-label": `Ask about ${tag.word} again`, title: "Ask again", onclick: () => decide(tag.word, "cleared") }, icon("M9 7H15a5 5 0 0 1 0 10H8", "M9 7 5.500 10.500", "M9 7 5.500 3.500")))))));
+  fill(tagList, photo.tags.length
+    ? h("ul", { class: "plain words" }, ...photo.tags.map((tag) => h("li", lights(tag.word),
+      h("a", { class: "chip yes", href: `/photos?${new URLSearchParams({ word: tag.word })}` }, h("bdi", {}, tag.word)), h("span", { class: "soft small" }, sourced(tag)),
+      h("button", { type: "button", class: "quiet icon", "aria-label": `Remove ${tag.word}`, title: "Remove", "data-key": `remove ${tag.word}`, onclick: () => decide(tag.word, tag.source === "file" ? "rejected" : "cleared") }, icon("M7 7l10 10M17 7 7 17")))))
+    : h("p", { class: "soft" }, "No tag yet."));
+  const open = rejectedList.querySelector("details")?.open;
+  fill(rejectedList, photo.rejected.length > 0 && h("details", { open }, h("summary", { class: "small soft" }, `${plural(photo.rejected.length, "word")} rejected`),
+    h("ul", { class: "plain words" }, ...photo.rejected.map((tag) => h("li", {}, h("span", { class: "chip no" }, h("bdi", {}, tag.word)), h("span", { class: "soft small" }, sourced(tag)),
+      h("button", { type: "button", class: "quiet icon", "aria-label": `Ask about ${tag.word} again`, title: "Ask again", onclick: () => decide(tag.word, "cleared") }, icon("M9 7H15a5 5 0 0 1 0 10H8", "M9 7 5.500 10.500", "M9 7 5.500 3.500")))))));
 }
 
+const items = new Map(); // word -> its line, which may have its reasons open
 function drawSuggestions() {
-  if (!photo.suggestions.length) return null;
-  return h("section", { "aria-label": "Suggestions" }, h("h2", {}, "Suggestions"),
-    h("ul", { class: "plain suggested" }, ...photo.suggestions.map((each, i) => {
-      const reasons = h("div", { class: "why", hidden: true });
-      const bar = h("i");
-      bar.style.width = percent(each.probability);
-      const ask = h("button", { type: "button", class: "quiet", "aria-expanded": "false", "data-key": `why ${each.word}`, onclick: () => showWhy(id, each, reasons, ask) }, "Why?");
-      return h("li", { ...lights(each.word), class: i === current ? "current" : undefined, "data-word": each.word },
-        h("div", { class: "suggestion" },
-          h("span", { class: "name" }, h("bdi", {}, each.word), h("span", { class: "meter", "aria-hidden": "true" }, bar)),
-          h("span", { class: "number soft" }, percent(each.probability)),
-          h("button", { type: "button", class: "icon yes", "aria-label": `Accept ${each.word}`, title: "Accept (a)", "data-key": `yes ${each.word}`, onclick: () => decide(each.word, "present") }, icon("m5 12.500 5 5 9-11")),
-          h("button", { type: "button", class: "icon no", "aria-label": `Reject ${each.word}`, title: "Reject (r)", "data-key": `no ${each.word}`, onclick: () => decide(each.word, "rejected") }, icon("M6 6l12 12M18 6 6 18")),
-          ask),
-        reasons);
-    })));
+  suggested.hidden = !photo.suggestions.length;
+  fill(suggested, h("h2", {}, "Suggestions"), h("ul", { class: "plain suggested" }, ...photo.suggestions.map((each, i) => {
+    if (!items.has(each.word)) items.set(each.word, suggestion(each));
+    const item = items.get(each.word);
+    item.classList.toggle("current", i === current);
+    return item;
+  })));
+}
+
+function suggestion(each) {
+  const reasons = h("div", { class: "why", hidden: true }), bar = h("i");
+  bar.style.width = percent(each.probability);
+  const ask = h("button", { type: "button", class: "quiet", "aria-expanded": "false", "data-key": `why ${each.word}`, onclick: () => showWhy(id, each, reasons, ask) }, "Why?");
+  return h("li", { ...lights(each.word), "data-word": each.word },
+    h("div", { class: "suggestion" },
+      h("span", { class: "name" }, h("bdi", {}, each.word), h("span", { class: "meter", "aria-hidden": "true" }, bar)),
+      h("span", { class: "number soft" }, percent(each.probability)),
+      h("button", { type: "button", class: "icon yes", "aria-label": `Accept ${each.word}`, title: "Accept (a)", "data-key": `yes ${each.word}`, onclick: () => decide(each.word, "present") }, icon("m5 12.500 5 5 9-11")),
+      h("button", { type: "button", class: "icon no", "aria-label": `Reject ${each.word}`, title: "Reject (r)", "data-key": `no ${each.word}`, onclick: () => decide(each.word, "rejected") }, icon("M6 6l12 12M18 6 6 18")),
+      ask),
+    reasons);
 }
 
 function drawRegions() {
   const words = [...new Set(photo.regions.map((box) => box.word))];
-  if (!words.length) return null;
-  return h("section", { "aria-label": "Regions" }, h("div", { class: "row wide" }, h("h2", {}, "Where"), h("button", { type: "button", class: "quiet", title: "Show all (o)", "data-key": "all", "aria-pressed": String(frame.classList.contains("all")), onclick: showAll }, "Show all")),
+  where.hidden = !words.length;
+  fill(where,
+    h("div", { class: "row wide" }, h("h2", {}, "Where"), h("button", { type: "button", class: "quiet", title: "Show all (o)", "data-key": "all", "aria-pressed": String(frame.classList.contains("all")), onclick: showAll }, "Show all")),
     h("div", { class: "row" }, ...words.map((word) => h("button", { type: "button", class: "chip", "data-key": `where ${word}`, ...lights(word) }, h("bdi", {}, word)))));
 }
 
@@ -181,7 +198,6 @@ function showAll() {
   panel.querySelector('[data-key="all"]')?.setAttribute("aria-pressed", String(frame.classList.contains("all")));
 }
 
-const similar = h("section", { "aria-label": "Similar photos", hidden: true });
 async function loadSimilar() {
   const { photos } = await get(`photos/${id}/similar`, { limit: 9 }).catch(() => ({ photos: [] }));
   similar.hidden = !photos.length;

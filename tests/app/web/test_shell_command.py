@@ -1,0 +1,118 @@
+"""`topicture serve`, as a real process."""
+
+import contextlib
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import pytest
+from photo_folder import jpeg, put
+
+START = "from topicture.app.cli.main import main; main()"
+
+
+@contextlib.contextmanager
+def command(*arguments, **environment):
+    """A running `topicture serve`; gives its first line and the process."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", START, "serve", "--no-browser", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    try:
+        ready, _, _ = select.select([process.stdout], [], [], 60)
+        assert ready
+        yield process, process.stdout.readline()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def browser_for(line):
+    """Open the address of a first line as a browser does, with cookies; (opener, address without the token)."""
+    address = re.search(r"http\S+", line).group()
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+    for _ in range(200):
+        with contextlib.suppress(ConnectionError, OSError):
+            opener.open(address, timeout=10).close()
+            return opener, address.partition("login")[0]
+        time.sleep(0.05)
+    raise AssertionError("nobody answers")
+
+
+def refused(*arguments, **environment):
+    """The one line of a command that ends at once."""
+    process = subprocess.run(
+        [sys.executable, "-P", "-c", START, "serve", "--no-browser", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+    assert process.returncode == 2
+    (line,) = process.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_and_ends_cleanly_with_all_its_children(photos, end):
+    with command("--catalog", photos, "--port", 0) as (process, line):
+        opener, address = browser_for(line)
+        opener.open(f"{address}api/thumbnails/1").close()  # starts a worker
+        children = Path(f"/proc/{process.pid}/task")
+        begun = [pid for path in children.glob("*/children") for pid in path.read_text().split()]
+        assert begun
+        process.send_signal(end)
+        assert process.wait(10) in (0, 130, -signal.SIGTERM)
+        assert "Traceback" not in process.stderr.read()
+        deadline = time.monotonic() + 5
+        while any(Path(f"/proc/{pid}").exists() for pid in begun):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_only_this_machine_is_served(photos):
+    with command("--catalog", photos, "--port", 0) as (_, line):
+        _, address = browser_for(line)
+        port = int(address.rstrip("/").rpartition(":")[2])
+        listening = Path("/proc/net/tcp").read_text()
+        assert f"0100007F:{port:04X}" in listening
+        assert f"00000000:{port:04X}" not in listening
+
+
+def test_a_port_in_use_is_told_or_stepped_over(photos):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port} is in use" in refused("--catalog", photos, "--port", port)
+    with command("--catalog", photos) as (_, one), command("--catalog", photos) as (_, two):
+        assert browser_for(one)[1] != browser_for(two)[1]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "photos.example"])
+def test_an_address_that_others_reach_is_refused_without_a_token(photos, host):
+    assert "--token" in refused("--catalog", photos, "--host", host)
+
+
+def test_what_is_not_there_is_one_line(photos, tmp_path):
+    assert "not a folder" in refused(tmp_path / "nowhere")
+    assert "no catalog" in refused("--catalog", tmp_path)
+    assert "no port" in refused("--catalog", photos, "--port", 70000)
+
+
+def test_a_folder_without_a_catalog_leads_to_the_welcome_page(tmp_path):
+    put(tmp_path / "new" / "a.jpg", jpeg(1))
+    with command(tmp_path / "new", "--port", 0) as (_, line):
+        opener, address = browser_for(line)
+        with opener.open(address) as page:
+            assert page.url == f"{address}welcome"
+        assert not (tmp_path / "new" / ".topicture").exists()  # nothing is made before somebody says so

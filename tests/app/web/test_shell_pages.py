@@ -1,0 +1,135 @@
+"""Welcome and Learn, as people use them."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from photo_folder import RECIPE, make_photos
+from serving import opened, serving
+
+import topicture.app.web
+from topicture.app.learning import recipes
+from topicture.app.verbs.library import Library
+from topicture.app.web.site import Site
+from topicture.vision.recipe import Recipe
+
+STATIC = Path(topicture.app.web.__file__).parent / "static"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A catalog that is made by the page measures what tests measure."""
+    monkeypatch.setattr(recipes, "DEFAULT_RECIPE", Recipe(**RECIPE))
+
+
+def with_a_quick_model(route):
+    """Trying all models takes a minute."""
+    if route.request.method == "POST":
+        route.continue_(
+            post_data=json.dumps({"kind": "learn", "options": {"model": "lsa", "regions": False}})
+        )
+    else:
+        route.continue_()
+
+
+def test_from_a_folder_to_the_first_suggestions(browser, tmp_path, quick, shot):
+    photos = make_photos(tmp_path / "photos")
+    with serving(Site(photos, None)) as served, opened(browser, served.url) as page:
+        page.goto(served.first_address)
+        assert page.url == f"{served.url}/welcome"
+        assert page.input_value("#folder") == str(photos)
+        page.get_by_role("button", name="Begin").press("Enter")
+        page.get_by_text("64 photos, 48 of them with keywords already (4 words).").wait_for()
+        shot(page, "welcome-found")
+        page.route("**/api/jobs", with_a_quick_model)
+        page.get_by_role("button", name="Learn now").press("Enter")
+        page.get_by_role("link", name="Review", exact=True).first.wait_for()
+        page.get_by_text(re.compile(r"\d+ suggestions? for \d+ photos?\.")).wait_for(timeout=90_000)
+        shot(page, "welcome-done")
+        assert served.site.library.status().open_suggestions > 0
+
+
+def test_a_folder_that_is_none_is_told(browser, tmp_path):
+    with serving(Site(None, None)) as served, opened(browser, served.url) as page:
+        page.expected.append("400 (Bad Request)")
+        page.goto(served.first_address)
+        page.fill("#folder", str(tmp_path / "nowhere"))
+        page.get_by_role("button", name="Begin").click()
+        page.get_by_text("not a folder on this computer").wait_for()
+        page.goto("/learn")  # without a collection, every page still opens
+        page.expected.append("409 (Conflict)")
+
+
+def test_learning_is_started_watched_and_cancelled(page, served):
+    page.goto("/learn")
+    page.get_by_role("button", name="Learn", exact=True).click()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text(re.compile("Learning was cancelled just now")).wait_for()
+    assert len(served.library.models()) == 1
+    assert page.get_by_role("button", name="Learn", exact=True).is_enabled()
+
+
+def test_learn_tells_how_far_it_can_be_trusted(page, served, shot):
+    page.goto("/learn")
+    page.get_by_role("heading", name="Does 80% mean 80%?").wait_for()
+    assert "came true" in page.get_by_role("img", name=re.compile("^Calibration")).get_attribute("aria-label")
+    table = page.get_by_role("region", name="Precision of each word")
+    assert table.get_by_role("row").count() == 5
+    assert page.get_by_role("region", name="What was learned before").get_by_role("row").count() == 2
+    page.locator(".next-photos img").first.wait_for()
+    shot(page, "learn")
+
+
+def test_what_runs_is_shown_on_every_page_and_goes_on(page, served):
+    page.goto("/words")
+    served.post("jobs", {"kind": "scan"})
+    page.evaluate("import('/static/js/jobs.js').then((jobs) => jobs.refreshJobs())")
+    page.get_by_text("Looking for photos: done.").wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("address", ["/learn", "/welcome"])
+def test_nobody_is_shut_out(page, address, theme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page.emulate_media(color_scheme=theme)
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+    results = axe.Axe().run(page)
+    assert [violation["id"] for violation in results.response["violations"]] == []
+
+
+def test_hostile_words_and_names_are_text(browser, tmp_path):
+    word = "<img src=x onerror=alert(1)>"
+    photos = make_photos(tmp_path / "<b>photos", n=12, tagged=9)
+    library = Library.create(photos, recipe=RECIPE)
+    library.scan()
+    library.decide(1, [word], "present")
+    library.learn("knn", regions=False, workers=0)
+    library.annotate(workers=0)
+    with serving(Site(photos, library)) as served, opened(browser, served.url) as page:
+        page.goto(served.first_address)
+        page.goto("/learn")
+        page.get_by_text(word).wait_for()
+        page.goto("/welcome")
+        page.get_by_text("<b>photos").wait_for()
+        assert page.locator("img[src=x], main b").count() == 0
+
+
+def test_the_scripts_are_small():
+    compressed = sum(len(gzip.compress(path.read_bytes())) for path in STATIC.rglob("*.js"))
+    assert compressed < 60_000
+
+
+def test_pages_have_no_inline_code_and_ask_nobody_else():
+    for path in STATIC.parent.rglob("*"):
+        if path.suffix in (".js", ".css", ".html"):
+            text = path.read_text()
+            assert not re.search(
+                r"\.(innerHTML|outerHTML|insertAdjacentHTML|srcdoc)|document\.write|eval\(", text
+            ), path
+            outside = set(re.findall(r"https?://[^\s\"'`)]+", text)) - {"http://www.w3.org/2000/svg"}
+            assert outside == set(), path
+        if path.suffix == ".html":
+            assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=|\sstyle=|<style", path.read_text()), path
