@@ -28,7 +28,7 @@ const name = (question) => `${question.id} ${question.word}`;
 // --- The frame of the page -----------------------------------------------------------------------------------
 
 const stage = h("div", { class: "stage" });
-const asking = h("h1", { class: "question", role: "status" });
+const asking = h("h1", { class: "question", "aria-live": "polite" });
 const sure = h("p", { class: "soft number" });
 const status = h("p", { class: "soft number question-left" });
 const choice = h("select", { "aria-label": "Order", onchange: () => turnTo(choice.value) },
@@ -121,7 +121,10 @@ function answer(event, verdict) {
     decide([{ image: question.id, word: question.word, verdict }], () => ask(entry));
   }
   if (waiting.length) show(event.timeStamp);
-  else refill().then(() => show(event.timeStamp));
+  else {
+    asking.textContent = "One moment…";
+    refill().then(() => show(event.timeStamp));
+  }
   refill();
 }
 
