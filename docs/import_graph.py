@@ -57,7 +57,7 @@ ROWS = (
     ("app.cli",),
     ("app.console",),
     ("demo", "demo.scenes"),
-    ("app.verbs",),
+    ("app.verbs", "app.verbs.asking"),
     ("app.explain",),
     ("app.learning", "app.pages", "app"),
     ("store", "store.decisions", "store.safety", "search"),

@@ -12,6 +12,7 @@ models        what was learned, and when; the files lie in the folder of the sam
 suggestions   what a model suggests; never mixed with decisions
 written       the words that Topicture put, or was about to put, into the sidecar of a file
 troubles      why a sidecar could not be written at the last attempt
+questions     pairs of image and word that were drawn at random to be asked about, with the chance of being drawn
 regions       where in an image its likely words are; `settled` once a sidecar was written that could have them
 """
 
@@ -90,6 +91,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
                                  probability REAL NOT NULL, model INTEGER NOT NULL REFERENCES models,
                                  settled INTEGER NOT NULL)""",
         "CREATE INDEX regions_by_image ON regions (image, word)",
+    ),
+    (
+        """CREATE TABLE questions (image INTEGER NOT NULL REFERENCES images, word INTEGER NOT NULL REFERENCES words,
+                                   model INTEGER, presence REAL NOT NULL, chance REAL NOT NULL, at REAL NOT NULL,
+                                   PRIMARY KEY (image, word)) WITHOUT ROWID""",
     ),
 )
 

@@ -164,7 +164,10 @@ def _histogram(bins: NDArray[np.int64]) -> Floats:
 def _falling(far: Floats) -> Floats:
     """A photo that is more like the tagged ones is not farther from them."""
     return np.concatenate(
-        [IsotonicRegression(increasing=False).fit_transform(np.arange(N_BINS), part) for part in np.split(far, 2)]
+        [
+            IsotonicRegression(increasing=False).fit_transform(np.arange(N_BINS), part)
+            for part in np.split(far, 2)
+        ]
     )
 
 

@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from topicture.annotations.choice.presence import (
-    JudgedPairs,
-    Presence,
-    calibration_error,
-    cross_fitted,
-    fit_presence,
-    reliability,
-    thresholds,
-)
-from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
+from topicture.annotations.choice.presence import JudgedPairs, calibration_error, reliability, thresholds
+from topicture.annotations.choice.trials import N_FOLDS, Trial
+from topicture.annotations.shift.completeness import Completeness
+from topicture.annotations.shift.worlds import find_worlds
+from topicture.app.learning.calibrating import differing, trust
 from topicture.app.learning.choosing import choose_and_fit, fit
 from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.training_tags import TrainingTags, gather
@@ -58,6 +53,8 @@ class LearnReport:
     region_model: str | None
     calibration_error: float
     skipped: tuple[str, ...]
+    warning: str = ""  # where tagged and untagged photos differ
+    completeness: float | None = None  # share of the true tags that were given, once questions told
 
 
 def learn(
@@ -98,27 +95,31 @@ def learn(
     )
     corpus, kept = description.corpus, description.kept
     n_tagged = int(corpus.tagged.sum())
-    truth, known = training_tags.truth[kept], training_tags.known[kept]
-    annotator, trial, members, scores = choose_and_fit(
+    places = [folder_of(training_tags.images[i].path) for i in kept]
+    world = find_worlds(corpus, places, seed=seed)
+    annotator, trial, members, scores, far_scores = choose_and_fit(
         corpus,
         model,
-        known.any(axis=1),
-        groups=look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept]),
+        training_tags.known[kept].any(axis=1),
+        groups=look_alikes(corpus, places),
+        far_groups=None if world is None else world.groups,
         budget_seconds=budget_seconds,
         seed=seed,
         report=report,
     )
-    presence, pairs = _calibrate(scores, truth, known, seed)
+    trusted = trust(corpus, training_tags, kept, scores, far_scores, world, seed=seed)
+    pairs, warning = trusted.pairs, differing(world)
     region_annotator = None
     if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
         region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report)
     by_region = next((a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None)
-    told = _told(trial, pairs, corpus, min_count, n_tagged)
+    told = _told(trial, pairs, corpus, min_count, n_tagged, trusted.completeness)
+    told |= {"warning": warning, "far_share": 0.0 if world is None else world.share}
     learned = Learned(
         annotator,
         region_annotator,
         description.features,
-        presence,
+        trusted.calibration,
         pairs.above(LEAST_PRESENCE),
         told,
         UnseenAnswers.of(corpus, scores),
@@ -146,6 +147,8 @@ def learn(
         region_model=by_region.name if by_region else None,
         calibration_error=told["calibration_error"],
         skipped=unreadable_lines(description, training_tags.images),
+        warning=warning,
+        completeness=None if trusted.completeness is None else trusted.completeness.overall,
     )
 
 
@@ -188,16 +191,14 @@ def unreadable_lines(description: Description, images: Iterable[LivingImage]) ->
     return tuple(str(FileTrouble(paths[bad.source], bad.reason)) for bad in description.unreadable)
 
 
-def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:
-    # Captioned photos of a large collection that were not in its sample have no scores.
-    judged = known.any(axis=1) & scores.p.any(axis=1)
-    p, truth, known = scores.p[judged], truth[judged], known[judged]
-    presence = fit_presence(p, truth, known, seed=seed)
-    honest = cross_fitted(p, truth, known, scores.fold_of[judged], seed=seed)
-    return presence, JudgedPairs.of(honest, truth, known)
-
-
-def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int) -> dict[str, Any]:
+def _told(
+    trial: Trial,
+    pairs: JudgedPairs,
+    corpus: Corpus,
+    min_count: int,
+    n_tagged: int,
+    completeness: Completeness | None,
+) -> dict[str, Any]:
     """The report that goes into the model's folder."""
     bins = reliability(pairs)
     enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
@@ -209,21 +210,40 @@ def _told(trial: Trial, pairs: JudgedPairs, corpus: Corpus, min_count: int, n_ta
         "reliability": [b._asdict() for b in bins],
         "calibration_error": calibration_error(bins),
         "target_precision": TOLD_PRECISION,
+        "completeness": None if completeness is None else _completeness(completeness),
         "tags": [
-            _tag(word, corpus.vocabulary[word], pairs, float(enough[word])) for word in range(corpus.n_words)
+            {
+                **_tag(word, corpus.vocabulary[word], pairs, float(enough[word])),
+                "completeness": None if completeness is None else float(completeness.words[word]),
+                "completeness_deviation": None
+                if completeness is None
+                else float(completeness.deviation[word]),
+            }
+            for word in range(corpus.n_words)
         ],
+    }
+
+
+def _completeness(found: Completeness) -> dict[str, Any]:
+    return {
+        "overall": found.overall,
+        "deviation": found.overall_deviation,
+        "questions": found.n_questions,
     }
 
 
 def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:
     mine = pairs.word == number
-    suggested = mine & (pairs.presence >= 0.5)
+    weights = pairs.weights
+    suggested = mine & (pairs.presence >= 0.5) & (weights > 0)
     above = mine & (pairs.presence >= threshold)
     return {
         "word": word,
-        "photos": int(pairs.truth[mine].sum()),
-        "suggested": int(suggested.sum()),
-        "precision": float(pairs.truth[suggested].mean()) if suggested.any() else None,
+        "photos": round(float(weights[mine] @ pairs.truth[mine])),
+        "suggested": round(float(weights[suggested].sum())),
+        "precision": float(np.average(pairs.truth[suggested], weights=weights[suggested]))
+        if suggested.any()
+        else None,
         "threshold": threshold if np.isfinite(threshold) else None,
-        "accepted": int(above.sum()),
+        "accepted": round(float(weights[above].sum())),
     }

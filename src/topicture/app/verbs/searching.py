@@ -30,7 +30,10 @@ class SearchHit:
     image: int
     probability: float
     words: dict[str, float]
-    said: tuple[str, ...]  # words of the query that a person has decided on
+    said: tuple[str, ...]  # words of the query that were decided on
+    by_machine: tuple[
+        str, ...
+    ] = ()  # those of them that were accepted in bulk, and that nobody has confirmed
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ class _Table:
         self._catalog = catalog
         self._vocabulary = vocabulary
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
+        self._by_machine = {
+            word: set(catalog.decisions.images_with((vocabulary[i] for i in word.ids), "present", "bulk"))
+            for word in self._said
+        }
         self.images = self._candidates(index)
         self.log_presence = {word: self._of(word, index) for word in self._said}
 
@@ -92,7 +99,8 @@ class _Table:
             return None
         words = {word.word: float(np.exp(self.log_presence[word][position])) for word in self._said}
         said = tuple(word.word for word, (yes, no) in self._said.items() if image in yes or image in no)
-        return SearchHit(paths[0], image, probability, words, said)
+        by_machine = tuple(word.word for word, images in self._by_machine.items() if image in images)
+        return SearchHit(paths[0], image, probability, words, said, by_machine)
 
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
         spellings = [self._vocabulary[i] for i in word.ids]
