@@ -28,6 +28,7 @@ from topicture.store.database import CatalogError, Database, in_plain_words, ope
 from topicture.store.decisions.decisions import Decisions
 from topicture.store.decisions.file_words import FileWords
 from topicture.store.files import Files
+from topicture.store.questions import Questions
 from topicture.store.regions import Regions
 from topicture.store.safety.damage import damaged_rows
 from topicture.store.safety.lock import WriterLock
@@ -57,7 +58,7 @@ class Catalog:
     folder : where it lies
     root : the folder of photos
     moved_from : where the whole collection was when the catalog was last written, if that was elsewhere
-    files, decisions, file_words, suggestions, words, regions, sidecar_record : its parts
+    files, decisions, file_words, suggestions, words, regions, questions, sidecar_record : its parts
     """
 
     def __init__(self, folder: Path, database: Database, lock: WriterLock | None):
@@ -71,6 +72,7 @@ class Catalog:
         self.suggestions = Suggestions(database)
         self.words = Words(database, self.decisions)
         self.regions = Regions(database)
+        self.questions = Questions(database)
         self.sidecar_record = SidecarRecord(database)
 
     @property

@@ -12,6 +12,7 @@ models        what was learned, and when; the files lie in the folder of the sam
 suggestions   what a model suggests; never mixed with decisions
 written       the words that Topicture put, or was about to put, into the sidecar of a file
 troubles      why a sidecar could not be written at the last attempt
+questions     pairs of image and word that were drawn at random to be asked about, with the chance of being drawn
 regions       where in an image its likely words are; `settled` once a sidecar was written that could have them
 words         also: what to do with suggestions of a word (`policy`, and the `precision` to accept from), the word above
               it (`parent`), and the word that it was renamed to or merged into (`merged`); such a word is deleted, too
@@ -114,6 +115,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
                                       at REAL NOT NULL, PRIMARY KEY (first, second)) WITHOUT ROWID""",
         "CREATE INDEX suggestions_by_word ON suggestions (model, word, probability)",
         "CREATE INDEX places_living ON places (image, path) WHERE gone IS NULL",
+    ),
+    (
+        """CREATE TABLE questions (image INTEGER NOT NULL REFERENCES images, word INTEGER NOT NULL REFERENCES words,
+                                   model INTEGER, presence REAL NOT NULL, chance REAL NOT NULL, at REAL NOT NULL,
+                                   PRIMARY KEY (image, word)) WITHOUT ROWID""",
     ),
 )
 

@@ -32,7 +32,10 @@ class SearchHit:
     image: int
     probability: float
     words: dict[str, float]
-    said: tuple[str, ...]  # words of the query that a person has decided on
+    said: tuple[str, ...]  # words of the query that were decided on
+    by_machine: tuple[
+        str, ...
+    ] = ()  # those of them that were accepted in bulk, and that nobody has confirmed
     regions: tuple[str, ...] = ()  # wanted words that have a region
 
 
@@ -109,6 +112,10 @@ class _Table:
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
         self._wanted = query.wanted
         self._placed: dict[tuple[int, str], float] = {}
+        self._by_machine = {
+            word: set(catalog.decisions.images_with(self._names(word), "present", "bulk"))
+            for word in self._said
+        }
         self.images = self._candidates(index)
         self.log_presence = {word: self._of(word, index) for word in self._said}
 
@@ -141,7 +148,8 @@ class _Table:
                     word.word for word, (yes, no) in self._said.items() if image in yes or image in no
                 )
                 placed = tuple(word.word for word in self._wanted if (image, word.word) in self._placed)
-                yield SearchHit(paths[image], image, probability, words, said, placed)
+                machine = tuple(word.word for word, theirs in self._by_machine.items() if image in theirs)
+                yield SearchHit(paths[image], image, probability, words, said, machine, placed)
 
     def _names(self, word: QueryWord) -> list[str]:
         """The spellings of a word, and the names that it had before it was renamed or merged: a model may know them."""
