@@ -26,6 +26,8 @@ BATCH = 64
 SETTLED_SECONDS = 2.0
 UNSETTLED = -1
 UNREAD = "unread "  # before the stamp of sidecars that could not be read: they are tried again next time
+# What is read of a file's metadata: files read by a version that read less are read again. (2: trees of tags, people)
+READING = 2
 # So many tags, or such a part of all, may go with their keywords before somebody is asked.
 FEW_WITHDRAWN, PART_WITHDRAWN = 20, 0.05
 
@@ -97,7 +99,8 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
     """
     known = catalog.files.known()
     progress = _Progress(catalog.decisions.step("scan"), catalog.decisions.step("file"))
-    todo, seen = _compare(catalog.root, known, progress.skipped, report)
+    reads_more = catalog.get("reading") != READING
+    todo, seen = _compare(catalog.root, known, reads_more, progress.skipped, report)
     remaining = iter(todo)
     done = 0
     while batch := list(islice(remaining, BATCH)):
@@ -112,12 +115,15 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
     with catalog.database.transaction():
         catalog.files.mark_gone(gone)
         _carry(catalog)
+        if todo or gone:
+            catalog.tree.settle(progress.first)
+        catalog.set("reading", READING)
         catalog.set("scanned", time.time())
     return ScanReport(
         files=len(seen),
         new=progress.new,
         changed=progress.changed,
-        unchanged=len(seen) - len(todo),
+        unchanged=len(seen) - sum(not _is_unchanged(found, known.get(found.path)) for found in todo),
         moved=progress.moved,
         gone=len(gone),
         decisions=progress.decisions,
@@ -130,7 +136,11 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
 
 
 def _compare(
-    root: Path, known: dict[str, KnownFile], skipped: list[Skipped | str], report: Report
+    root: Path,
+    known: dict[str, KnownFile],
+    reads_more: bool,
+    skipped: list[Skipped | str],
+    report: Report,
 ) -> tuple[list[FoundPhoto], set[str]]:
     """The photos to read, and all paths that are there."""
     todo: list[FoundPhoto] = []
@@ -142,7 +152,7 @@ def _compare(
         seen.add(found.path)
         if len(seen) % 1000 == 0:
             report("Looking for photos", len(seen), None)
-        if not _is_unchanged(found, known.get(found.path)):
+        if reads_more or not _is_unchanged(found, known.get(found.path)):
             todo.append(found)
     report("Looking for photos", len(seen), len(seen))
     return todo, seen
@@ -221,11 +231,12 @@ def _note(
         progress.new += not was_known
         progress.moved += was_known
     else:
-        progress.changed += 1
+        progress.changed += not _is_unchanged(found, before)
         if before.image != image and not was_known:
             catalog.set("replaced", [*(catalog.get("replaced") or []), [before.image, image]])
     news = news or catalog.file_words.news(found.path, image, item.keywords.sources)
     catalog.file_words.apply(found.path, image, news, step)
+    catalog.tree.note(found.path, image, item.keywords.sources)
     progress.decisions += len(news.added) + len(news.returned)
     progress.withdrawn += len(news.withdrawn)
     for words, what in ((news.removed, "removed"), (news.contradicted, "added")):

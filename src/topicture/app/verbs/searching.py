@@ -1,7 +1,8 @@
 """Search: words to ranked photos, and photos to photos that look alike.
 
 A photo's score is that of `search.index`, the probability that it has all the wanted words and none of the others. What
-a person has said about a word of a photo counts as certain, whatever the model thinks.
+a person has said about a word of a photo counts as certain, whatever the model thinks. A word means those below it in
+the tree, too: a photo of a tiger is one of an animal.
 """
 
 from collections.abc import Iterator
@@ -91,6 +92,7 @@ class _Table:
     def __init__(self, catalog: Catalog, index: WordIndex | None, query: Query, vocabulary: Vocabulary):
         self._catalog = catalog
         self._vocabulary = vocabulary
+        self._below = catalog.tree.below()
         self._indexed: slice | np.ndarray = slice(None)  # where the photos of the index stand among all
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
         self.images = self._candidates(index)
@@ -110,9 +112,15 @@ class _Table:
                 yield SearchHit(paths[image], image, probability, words, said)
 
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
-        spellings = [self._vocabulary[i] for i in word.ids]
-        present = set(self._catalog.decisions.images_with(spellings, "present"))
+        spellings = self._spellings(word)
+        present = set(self._catalog.decisions.images_with([*spellings, *self._words_below(word)], "present"))
         return present, set(self._catalog.decisions.images_with(spellings, "rejected")) - present
+
+    def _spellings(self, word: QueryWord) -> list[str]:
+        return [self._vocabulary[i] for i in word.ids]
+
+    def _words_below(self, word: QueryWord) -> list[str]:
+        return sorted(set().union(*(self._below.get(spelling, ()) for spelling in self._spellings(word))))
 
     def _candidates(self, index: WordIndex | None) -> np.ndarray:
         """Ids of photos, ascending: all that the index has, and those that people tagged since."""
@@ -129,9 +137,16 @@ class _Table:
 
     def _of(self, word: QueryWord, index: WordIndex | None) -> np.ndarray:
         log_presence = np.full(len(self.images), -np.inf)
-        spellings = [self._vocabulary[i] for i in word.ids]
-        if index is not None and (known := [s for s in spellings if s in index.vocabulary]):
+        if index is not None and (known := [s for s in self._spellings(word) if s in index.vocabulary]):
             log_presence[self._indexed] = index.log_presence([index.vocabulary.index(s) for s in known])
+        for below in self._words_below(word) if index is not None else ():
+            if below in index.vocabulary:  # as probable, at least, as the likeliest word below
+                likely = np.full(len(self.images), -np.inf)
+                likely[self._indexed] = index.log_presence([index.vocabulary.index(below)])
+                rejected = _sorted(set(self._catalog.decisions.images_with([below], "rejected")))
+                log_presence = np.maximum(
+                    log_presence, np.where(_is_in(self.images, rejected), -np.inf, likely)
+                )
         for images, value in zip(self._said[word], (0.0, -np.inf), strict=True):
             here = _sorted(images)
             log_presence[np.searchsorted(self.images, here[_is_in(here, self.images)])] = value

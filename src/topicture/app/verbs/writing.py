@@ -61,6 +61,7 @@ def write(
     """
     due = catalog.sidecar_record.due()
     lacking = _Lacking(catalog)
+    places = catalog.tree.paths()
     remaining = iter(due)
     pending: list[str] = []
     changes: list[PlannedWrite] = []
@@ -74,7 +75,7 @@ def write(
                 remove_exchanged(folder)
         for item in batch:
             try:
-                change, is_changed = _write_one(catalog, item, regions, dry_run)
+                change, is_changed = _write_one(catalog, item, places, regions, dry_run)
             except (OSError, TopictureError) as error:
                 reason = _reason(error)
                 pending.append(f"{printable(item.path)}: {reason}")
@@ -102,12 +103,18 @@ def _folders(catalog: Catalog, batch: list[Due]) -> set[Path]:
     return folders
 
 
-def _write_one(catalog: Catalog, due: Due, regions: bool, dry_run: bool) -> tuple[PlannedWrite, bool]:
+def _write_one(
+    catalog: Catalog, due: Due, places: dict[str, tuple[str, ...]], regions: bool, dry_run: bool
+) -> tuple[PlannedWrite, bool]:
     outcome = write_sidecar(
         catalog.file_of(due.path),  # never a path outside the collection, whatever the catalog says
-        add=[Tag(word.word, by_machine=word.by_machine, probability=word.probability) for word in due.add],
+        add=[
+            Tag(word.word, word.by_machine, word.probability, hierarchy=places.get(word.word, ()))
+            for word in due.add
+        ],
         remove=due.remove,
         regions=_regions(catalog, due) if regions else (),
+        places=places,
         dry_run=dry_run,
     )
     if not dry_run:

@@ -19,6 +19,7 @@ __all__ = [
     "IPTC_EXT",
     "LIGHTROOM",
     "MAX_XMP",
+    "MICROSOFT",
     "RDF",
     "TOPICTURE",
     "XML",
@@ -44,6 +45,7 @@ DC = "{http://purl.org/dc/elements/1.1/}"
 XMP = "{http://ns.adobe.com/xap/1.0/}"
 LIGHTROOM = "{http://ns.adobe.com/lightroom/1.0/}"
 DIGIKAM = "{http://www.digikam.org/ns/1.0/}"
+MICROSOFT = "{http://ns.microsoft.com/photo/1.0/}"
 IPTC_EXT = "{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}"
 TOPICTURE = "{topicture:ns:xmp/1.0/}"
 

@@ -6,7 +6,7 @@ The photo itself is never opened for writing. A sidecar that can't be understood
 import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 
 from topicture.atomic.exchange import holds, replace_unchanged
-from topicture.collection.metadata.keywords import embedded_words, read_sidecar, sidecar_path
+from topicture.collection.metadata.keywords import embedded_paths, read_sidecar, sidecar_path
 from topicture.collection.metadata.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.collection.sidecar.merge import merge
 from topicture.collection.sidecar.values import ObjectRegion, SidecarError, Tag
@@ -51,6 +51,7 @@ def write_sidecar(
     add: Iterable[Tag] = (),
     remove: Iterable[str] = (),
     regions: Iterable[ObjectRegion] = (),
+    places: Mapping[str, tuple[str, ...]] | None = None,
     dry_run: bool = False,
 ) -> SidecarReport:
     """Bring a photo's sidecar to the wanted state, keeping everything else that it holds.
@@ -69,6 +70,8 @@ def write_sidecar(
     regions : regions
         Of the upright picture; they are written for the pixels as stored, as other programs expect. They take the place
         of our earlier regions of the same words; those of other words stay.
+    places : words with their paths in a tree of tags
+        Where words of others belong that are copied into a list of trees and whose place no list tells.
     dry_run : bool
         Report, but write nothing.
 
@@ -88,10 +91,10 @@ def write_sidecar(
     if not photo.is_file():
         raise DataNotFound(f"{printable(str(photo))}: no such photo")
     tags = {tag.word: tag for tag in add}
-    unwanted, places = tuple(dict.fromkeys(map(clean_word, remove))), _on_stored_pixels(photo, tuple(regions))
+    unwanted, boxes = tuple(dict.fromkeys(map(clean_word, remove))), _on_stored_pixels(photo, tuple(regions))
     if both := tags.keys() & unwanted:
         raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
-    embedded = embedded_words(photo) if tags else {}
+    embedded = embedded_paths(photo) if tags else {}
     for word in unwanted:
         embedded.pop(word, None)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -101,7 +104,7 @@ def write_sidecar(
         try:
             before = _content(path)
             tree = new_document() if before is None else parse_xmp(before)
-            changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
+            changes = merge(tree, tuple(tags.values()), unwanted, boxes, embedded, now, places)
         except BadXmp as reason:
             raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
         content = before

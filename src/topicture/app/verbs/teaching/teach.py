@@ -83,7 +83,9 @@ def teach(
         chosen = [(int(images[position]), float(expit(log_odds[position]))) for position in order]
     else:
         undecided = images[~decided]
-        chosen = [(image, None) for image in _beginning(catalog, word, undecided, query, offset + limit, seed)]
+        chosen = [
+            (image, None) for image in _beginning(catalog, word, undecided, query, offset + limit, seed)
+        ]
     photos = _photos(catalog, chosen)[:limit]
     examples = {"yes": has[-SHOWN_EXAMPLES:][::-1], "no": lacks[-SHOWN_EXAMPLES:][::-1]}
     seconds = time.perf_counter() - start
@@ -95,7 +97,7 @@ def _examples(
 ) -> tuple[list[int], list[int]]:
     """Photos that have the word and that lack it: what stands in the catalog, then clicks, which count more."""
     clicked = {**dict.fromkeys(no, False), **dict.fromkeys(yes, True)}
-    said = {image: True for image in catalog.decisions.images_with([word], "present")}
+    said = dict.fromkeys(catalog.decisions.images_with([word], "present"), True)
     said |= dict.fromkeys(catalog.decisions.images_with([word], "rejected"), False)
     for image in clicked:
         said.pop(image, None)
