@@ -5,7 +5,7 @@ import shutil
 import time
 
 import pytest
-from photo_folder import LONG_AGO, RECIPE, jpeg, make_library, make_photos, put
+from photo_folder import LONG_AGO, RECIPE, jpeg, make_library, make_photos, put, xmp
 
 from topicture.app.verbs import scanning
 from topicture.app.verbs.library import Library
@@ -66,7 +66,8 @@ def test_rename_and_move_keep_what_was_decided(library, root):
     (root / "deep" / "er").mkdir(parents=True)
     (root / "photo-000.jpg").rename(root / "deep" / "er" / "renamed.jpeg")
     report = library.scan()
-    assert (report.new, report.moved, report.gone) == (0, 1, 1)
+    assert (report.new, report.moved, report.gone) == (0, 1, 0)
+    assert library.status().gone == 0  # it merely moved
     assert tags(library, root / "deep/er/renamed.jpeg") == {"rose": "rejected", "night": "present"}
 
 
@@ -182,3 +183,24 @@ def test_odd_tags_round_trip_and_control_characters_are_refused(library, root):
     for bad in ("new\nline", "cr\rhere", "nul\0", "", " "):
         with pytest.raises(BadWord):
             library.decide(photo, [bad], "present")
+
+
+def test_a_sidecar_that_its_photo_has_left_is_reported(library, root):
+    library.decide("photo-000.jpg", ["night"], "present")
+    library.decide("photo-002.jpg", ["night"], "present")
+    library.write()
+    for name in ("photo-000.jpg", "photo-002.jpg"):
+        (root / name).rename(root / "trip" / name)
+    (root / "photo-002.jpg.xmp").rename(root / "trip" / "photo-002.jpg.xmp")
+    (line,) = library.scan().left_behind
+    assert line.startswith("photo-000.jpg.xmp: its photo is trip/photo-000.jpg now")
+    (root / "photo-000.jpg.xmp").unlink()
+    assert library.scan().left_behind == ()
+
+
+def test_a_sidecar_that_another_photo_has_is_not_left_behind(library, root):
+    put(root / "photo-000.xmp", xmp(["shared"]))
+    put(root / "photo-000.png", jpeg(99))
+    library.scan()
+    (root / "photo-000.jpg").rename(root / "trip" / "photo-000.jpg")
+    assert library.scan().left_behind == ()

@@ -101,6 +101,7 @@ def scan(
         print_scan(result)
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     tell_lines("Decided here, changed by another program", result.conflicts, quiet=quiet or as_json)
+    tell_lines("Sidecars left behind", result.left_behind, quiet=quiet or as_json)
     if result.withheld and not as_json:
         tell_lines("Tags whose keywords are gone from the files", result.withheld)
         if _may_withdraw(len(result.withheld)):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from topicture.app.progress import Report, silent
-from topicture.app.verbs.sidecar_stamps import sidecar_stamp
+from topicture.app.verbs.sidecar_stamps import left_behind, sidecar_stamp
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
 from topicture.collection.identity import picture_id
 from topicture.collection.metadata.keywords import Keywords, photo_keywords
@@ -43,6 +43,7 @@ class ScanReport:
     conflicts : new ones, of words decided here that another program took out or put in
     withheld : tags that would be removed as well, but too many without a confirmation; nothing was changed about them
     missing_sidecars : sidecars that Topicture wrote and that are not there
+    left_behind : sidecars that still lie where their photo was before it was moved
     """
 
     files: int
@@ -57,6 +58,7 @@ class ScanReport:
     conflicts: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     missing_sidecars: int = 0
+    left_behind: tuple[str, ...] = ()
 
 
 class _Read(NamedTuple):
@@ -125,13 +127,14 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
         changed=progress.changed,
         unchanged=len(seen) - sum(not _is_unchanged(found, known.get(found.path)) for found in todo),
         moved=progress.moved,
-        gone=len(gone),
+        gone=sum(not catalog.files.paths_of(known[path].image) for path in gone),
         decisions=progress.decisions,
         skipped=tuple(str(line) for line in progress.skipped),
         withdrawn=progress.withdrawn,
         conflicts=tuple(progress.conflicts),
         withheld=withheld,
         missing_sidecars=catalog.file_words.missing_sidecars(),
+        left_behind=tuple(left_behind(catalog)),
     )
 
 

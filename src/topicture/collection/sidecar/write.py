@@ -13,12 +13,12 @@ from pathlib import Path
 
 from PIL import Image
 
-from topicture.atomic.exchange import holds, replace_unchanged
+from topicture.atomic.exchange import holds, remove_unchanged, replace_unchanged
 from topicture.collection.metadata.keywords import embedded_paths, read_sidecar, sidecar_path
 from topicture.collection.metadata.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.collection.sidecar.merge import merge
 from topicture.collection.sidecar.values import ObjectRegion, SidecarError, Tag
-from topicture.collection.sidecar.xmp_edit import new_document, serialise
+from topicture.collection.sidecar.xmp_edit import is_ours_and_empty, new_document, serialise
 from topicture.collection.words import clean_word, printable
 from topicture.errors import DataNotFound
 
@@ -56,8 +56,8 @@ def write_sidecar(
 ) -> SidecarReport:
     """Bring a photo's sidecar to the wanted state, keeping everything else that it holds.
 
-    The same call again changes nothing, to the byte. A sidecar that another program changes in the meantime is read and
-    merged again.
+    The same call again changes nothing, to the byte. A sidecar that Topicture made, and that says nothing any
+    more, is removed. One that another program changes in the meantime is read and merged again.
 
     Parameters
     ----------
@@ -108,7 +108,11 @@ def write_sidecar(
         except BadXmp as reason:
             raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
         content = before
-        if changes.touched:
+        if changes.touched and before is not None and is_ours_and_empty(tree):
+            content = None
+            if not dry_run and not remove_unchanged(path, before):
+                continue
+        elif changes.touched:
             content = serialise(tree, before)
             if len(content) > MAX_XMP:
                 raise SidecarError(
