@@ -1,16 +1,18 @@
 """Scan: bring the catalog up to date with the folder, touching nothing that has not changed."""
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.sidecar_stamps import left_behind, sidecar_stamp
+from topicture.collection.excluded import Excluded
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
 from topicture.collection.identity import picture_id
+from topicture.collection.kinds import reads_raw
 from topicture.collection.metadata.keywords import Keywords, photo_keywords
 from topicture.collection.metadata.word_sources import PHOTO
 from topicture.collection.words import printable
@@ -43,6 +45,7 @@ class ScanReport:
     conflicts : new ones, of words decided here that another program took out or put in
     withheld : tags that would be removed as well, but too many without a confirmation; nothing was changed about them
     missing_sidecars : sidecars that Topicture wrote and that are not there
+    left_out : how many videos and RAW files are no photos to this scan
     left_behind : sidecars that still lie where their photo was before it was moved
     """
 
@@ -59,6 +62,7 @@ class ScanReport:
     withheld: tuple[str, ...] = ()
     missing_sidecars: int = 0
     left_behind: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 class _Read(NamedTuple):
@@ -86,7 +90,13 @@ class _Progress:
     waiting: list[_Read] = field(default_factory=list)  # files that take tags away
 
 
-def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = silent) -> ScanReport:
+def scan(
+    catalog: Catalog,
+    *,
+    withdraw_many: bool = False,
+    exclude: Sequence[str] | None = None,
+    report: Report = silent,
+) -> ScanReport:
     """Look at every file's size and time stamp; read, hash and take keywords from those that are new or changed.
 
     Photos are known by their picture: a renamed or moved one keeps all that was decided about it. What is gone is
@@ -98,11 +108,19 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
     withdraw_many : bool
         Take away the tags whose keywords are gone from their files however many they are. Otherwise many of them are
         only listed, in `withheld`.
+    exclude : patterns
+        Files and folders to leave out from now on (see `excluded`); None leaves it at those that were given before.
     """
+    if exclude is not None:
+        Excluded(exclude)  # refused before anything is changed
+        catalog.set("exclude", list(filter(None, exclude)))
+    left_out: Counter[str] = Counter()
+    excluded = Excluded.below(catalog.root, catalog.get("exclude") or ())
+    walk = walk_photos(catalog.root, excluded=excluded, raw=reads_raw(), left_out=left_out)
     known = catalog.files.known()
     progress = _Progress(catalog.decisions.step("scan"), catalog.decisions.step("file"))
     reads_more = catalog.get("reading") != READING
-    todo, seen = _compare(catalog.root, known, reads_more, progress.skipped, report)
+    todo, seen = _compare(walk, known, reads_more, progress.skipped, report)
     remaining = iter(todo)
     done = 0
     while batch := list(islice(remaining, BATCH)):
@@ -135,11 +153,12 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
         withheld=withheld,
         missing_sidecars=catalog.file_words.missing_sidecars(),
         left_behind=tuple(left_behind(catalog)),
+        left_out=dict(left_out),
     )
 
 
 def _compare(
-    root: Path,
+    walk: Iterator[FoundPhoto | Skipped],
     known: dict[str, KnownFile],
     reads_more: bool,
     skipped: list[Skipped | str],
@@ -148,7 +167,7 @@ def _compare(
     """The photos to read, and all paths that are there."""
     todo: list[FoundPhoto] = []
     seen: set[str] = set()
-    for found in walk_photos(root):
+    for found in walk:
         if isinstance(found, Skipped):
             skipped.append(found)
             continue

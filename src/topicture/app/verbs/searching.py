@@ -139,8 +139,10 @@ class _Table:
         log_presence = np.full(len(self.images), -np.inf)
         if index is not None and (known := [s for s in self._spellings(word) if s in index.vocabulary]):
             log_presence[self._indexed] = index.log_presence([index.vocabulary.index(s) for s in known])
-        for below in self._words_below(word) if index is not None else ():
-            if below in index.vocabulary:  # as probable, at least, as the likeliest word below
+        for below in self._words_below(word):
+            if (
+                index is not None and below in index.vocabulary
+            ):  # as probable, at least, as the likeliest word below
                 likely = np.full(len(self.images), -np.inf)
                 likely[self._indexed] = index.log_presence([index.vocabulary.index(below)])
                 rejected = _sorted(set(self._catalog.decisions.images_with([below], "rejected")))

@@ -33,9 +33,9 @@ class _Reader:
         self.content, self.at = content, 0
 
     def number(self, size: int) -> int:
-        return int.from_bytes(self.bytes(size), "big")
+        return int.from_bytes(self.take(size), "big")
 
-    def bytes(self, size: int) -> bytes:
+    def take(self, size: int) -> bytes:
         found = self.content[self.at : self.at + size]
         if len(found) < size:
             raise ValueError("a box ends early")
@@ -115,10 +115,10 @@ def _xmp_items(content: bytes, steps: Iterator[None]) -> Iterator[int]:
             continue
         reader = _Reader(box.content)
         version = reader.number(1)
-        reader.bytes(3)
+        reader.take(3)
         item = reader.number(2 if version == 2 else 4)
-        reader.bytes(2)  # how it is protected
-        kind = reader.bytes(4)
+        reader.take(2)  # how it is protected
+        kind = reader.take(4)
         reader.text()  # its name
         if kind == b"mime" and reader.text() == _XMP_TYPE:
             yield item
@@ -130,19 +130,19 @@ def _places(content: bytes, steps: Iterator[None]) -> Iterator[tuple[int, int, l
         return
     reader = _Reader(content)
     version = reader.number(1)
-    reader.bytes(3)
+    reader.take(3)
     sizes = reader.number(2)
     offset_size, length_size, base_size, index_size = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
     for _ in range(reader.number(4 if version == 2 else 2)):
         next(steps)
         item = reader.number(4 if version == 2 else 2)
         method = reader.number(2) & 15 if version else 0
-        reader.bytes(2)  # the file it lies in
+        reader.take(2)  # the file it lies in
         base = reader.number(base_size)
         extents = []
         for _ in range(reader.number(2)):
             next(steps)
             if version:
-                reader.bytes(index_size)
+                reader.take(index_size)
             extents.append((base + reader.number(offset_size), reader.number(length_size)))
         yield item, method, extents

@@ -193,7 +193,7 @@ def _write_copies(
                 known[path] = None
     own_words = {tag.word for tag in wanted}
     others = {word: paths for word, paths in others.items() if word not in record and word not in own_words}
-    for word, paths in others.items():
-        for path in paths or (places.get(word, (word,)),):
+    for word, placed in others.items():
+        for path in tuple(placed) or (places.get(word, (word,)),):
             if any(joined(name, path) for name in begun):
                 record.write(Tag(word, hierarchy=path if len(path) > 1 else ()), COPY, begun)
