@@ -19,6 +19,8 @@ words         also: what to do with suggestions of a word (`policy`, and the `pr
 word_edits    what a step changed about these columns, as text: before and after
 lent          suggestions that a word has only because they were made for a word that was merged into it
 unlike_words  pairs of words that somebody said not to propose as one again
+file_places   what stands directly above what in the trees of tags of a picture's file or its sidecar
+written       also: `misplaced` where the word got another place in the tree since it was written
 """
 
 import sqlite3
@@ -120,6 +122,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE questions (image INTEGER NOT NULL REFERENCES images, word INTEGER NOT NULL REFERENCES words,
                                    model INTEGER, presence REAL NOT NULL, chance REAL NOT NULL, at REAL NOT NULL,
                                    PRIMARY KEY (image, word)) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE file_places (path BLOB NOT NULL REFERENCES places, image INTEGER NOT NULL REFERENCES images,
+                                     word INTEGER NOT NULL REFERENCES words,
+                                     parent INTEGER NOT NULL REFERENCES words,
+                                     PRIMARY KEY (path, image, word, parent)) WITHOUT ROWID""",
+        "ALTER TABLE written ADD COLUMN misplaced INTEGER NOT NULL DEFAULT 0",
     ),
 )
 

@@ -77,6 +77,12 @@ def print_scan(report: "ScanReport") -> None:
         )
     if report.conflicts:
         print(f"{_conflicts_line(len(report.conflicts))}.")
+    if report.left_out:
+        kinds = " and ".join(
+            f"{n:,} {kind}{'s' * (n != 1)}" for kind, n in sorted(report.left_out.items(), reverse=True)
+        )
+        verb = "was" if sum(report.left_out.values()) == 1 else "were"
+        print(f"{kinds} {verb} left out; 'topicture doctor' says why.")
     if report.missing_sidecars:
         print(f"{_missing_line(report.missing_sidecars)}; 'topicture write' writes them again.")
 

@@ -163,7 +163,7 @@ def _wanted(
     ] = {}  # by the names of today: of what was merged since the model was learned, several
     for column, word in enumerate(learned.vocabulary):
         columns.setdefault(means.get(word, word), []).append(column)
-    for image, word, verdict, source in catalog.decisions.all_tags():
+    for image, word, verdict, source in catalog.tree.with_implied(catalog.decisions.all_tags()):
         if image not in row:
             continue
         if verdict == "present" and source in CAPTIONING and not everything:

@@ -58,7 +58,7 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
     position = {image.image: i for i, image in enumerate(images)}
     tags = [
         (position[image], word, verdict, source)
-        for image, word, verdict, source in catalog.decisions.all_tags()
+        for image, word, verdict, source in catalog.tree.with_implied(catalog.decisions.all_tags())
         if image in position and source not in BY_MACHINE
     ]
     counts = Counter(word for _, word, verdict, _ in tags if verdict == "present")

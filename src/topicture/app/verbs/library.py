@@ -11,7 +11,7 @@ Every call opens the catalog and closes it again, so a long-lived program never 
 change something hold the catalog's lock meanwhile; a second writer gets a CatalogBusy that names the first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,13 +91,18 @@ class Library(AskingVerbs):
     # --- Collection ----------------------------------------------------------------------------------------
 
     def scan(
-        self, *, root: AnyPath | None = None, withdraw_many: bool = False, report: Report = silent
+        self,
+        *,
+        root: AnyPath | None = None,
+        withdraw_many: bool = False,
+        exclude: Sequence[str] | None = None,
+        report: Report = silent,
     ) -> "ScanReport":
         """Bring the catalog up to date with the folder, or with `root` if the photos are there now; see `scanning`."""
         from topicture.app.verbs.scanning import scan
 
         with self._write("scan", None if root is None else Path(root)) as catalog:
-            return scan(catalog, withdraw_many=withdraw_many, report=report)
+            return scan(catalog, withdraw_many=withdraw_many, exclude=exclude, report=report)
 
     def status(self) -> "Status":
         """Where the collection stands."""
