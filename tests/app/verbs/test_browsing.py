@@ -148,7 +148,9 @@ def with_pictures(catalog, rows):
 def test_sizes_and_dates_come_from_the_cache_of_pictures(library):
     with library.reading() as catalog:
         assert {(each.width, each.taken) for each in photos(catalog).photos} == {(None, None)}
-        assert len(ids(catalog, first_day="2020-09-13", last_day="2020-09-14")) == 64  # when the files were written
+        assert (
+            len(ids(catalog, first_day="2020-09-13", last_day="2020-09-14")) == 64
+        )  # when the files were written
         content = {image: catalog.files.content_of(image) for image in (5, 9)}
         with_pictures(catalog, [(content[5], 40, 30, "2001-02-03T04:05:06"), (content[9], 30, 40, None)])
         found = {each.id: each for each in photos(catalog).photos}
