@@ -172,7 +172,7 @@ def look_at(
     if not images:
         raise CorpusError("there are no photos; run 'topicture scan'")
 
-    def progress(done: int, total: int) -> None:
+    def progress(done: int, total: int | None) -> None:
         report("Looking at photos", done, total)
         if done == total:  # what was seen is yet to be put into words and numbers
             report("Describing photos", 0, None)
