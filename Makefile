@@ -35,8 +35,8 @@ test-slow: .venv/installed  ## the slow statistical tests alone
 
 test-all: test test-slow  ## everything
 
-fuzz: .venv/installed  ## mutated files against every reader: INPUTS per target, of all TARGETS or those named
-	cd tests && ../$(BIN)/python -m fuzz --inputs $(INPUTS) --found ../fuzz-found $(TARGETS)
+fuzz: .venv/installed  ## mutated files against every reader: INPUTS per target, of all TARGETS or those named, in JOBS processes
+	cd tests && ../$(BIN)/python -m fuzz --inputs $(INPUTS) --jobs $(JOBS) --found ../fuzz-found $(TARGETS)
 
 fuzz-guided: .venv/installed  ## the same for one of TARGETS, guided by coverage; needs Atheris (pip install atheris)
 	cd tests && ../$(BIN)/python -m fuzz.with_atheris $(TARGETS) -runs=$(INPUTS)

@@ -1,10 +1,12 @@
 """The import graph of the package, lazy imports included: its cycles, and a picture of its folders.
 
-    python docs/import_graph.py docs/images/imports.svg
+    python docs/import_graph.py --out docs/images/import_graph_after.png
+    git worktree add /tmp/before COMMIT; python docs/import_graph.py --tree /tmp/before --out before.png
 
 An arrow says that modules of one folder import from another; its width grows with their number.
 """
 
+import argparse
 import ast
 import sys
 from collections import Counter
@@ -14,6 +16,7 @@ from pathlib import Path
 import networkx as nx
 
 SOURCE = Path(__file__).parent.parent / "src"
+Rows = tuple[tuple[str, ...], ...]
 
 
 def module_graph(source: Path = SOURCE) -> nx.DiGraph:
@@ -54,15 +57,17 @@ def cycles(graph: nx.DiGraph) -> list[list[str]]:
 # --- The picture ------------------------------------------------------------------------------------------------------
 
 ROWS = (
+    ("earlier",),
     ("app.cli",),
     ("app.web", "app.web.routes"),
     ("app.console",),
     ("demo", "demo.scenes"),
+    ("app.verbs.deciding", "app.verbs.teaching"),
     ("app.verbs",),
     ("app.explain",),
     ("app.learning", "app.pages", "app"),
     ("store", "store.decisions", "store.safety", "search"),
-    ("annotations", "annotations.choice", "annotations.figures", "annotations.measures"),
+    ("annotations", "annotations.choice", "annotations.figures", "annotations.measures", "annotations.shift"),
     ("models.blends", "models.baselines"),
     ("models.graphs", "models.classes", "models.spaces"),
     ("models.regions", "models.counts"),
@@ -76,36 +81,52 @@ ROWS = (
 """The folders from people (top) to numbers and files (bottom); "" holds the few modules that all may import."""
 
 
-def folder_graph(graph: nx.DiGraph) -> Counter[tuple[str, str]]:
+def folder_graph(graph: nx.DiGraph, rows: Rows = ROWS) -> Counter[tuple[str, str]]:
     """(folder, folder) -> number of imports from modules of the one to modules of the other."""
     return Counter(
-        (a, b) for source, target in graph.edges if (a := _folder(source)) != (b := _folder(target))
+        (a, b)
+        for source, target in graph.edges
+        if (a := _folder(source, rows)) != (b := _folder(target, rows))
     )
 
 
-def _folder(module: str) -> str:
+def _folder(module: str, rows: Rows) -> str:
     name = module.removeprefix("topicture").removeprefix(".")
-    known = [folder for row in ROWS for folder in row if folder]
+    known = [folder for row in rows for folder in row if folder]
     return max((f for f in known if name == f or name.startswith(f + ".")), key=len, default="")
 
 
-def draw(path: Path) -> None:
-    """Draw the folders in their rows and the imports between them."""
+def rows_of(source: Path) -> Rows:
+    """Rows for any tree: whoever imports stands above; folders that import one another stand side by side."""
+    packages = {_name(path, source) for path in source.rglob("__init__.py")}
+    names = sorted(name.removeprefix("topicture").removeprefix(".") for name in packages)
+    between = nx.DiGraph(folder_graph(module_graph(source), (tuple(names),)).keys())
+    between.add_nodes_from(names)
+    groups = nx.condensation(between)
+    return tuple(
+        tuple(folder for group in generation for folder in sorted(groups.nodes[group]["members"]))
+        for generation in nx.topological_generations(groups)
+    )
+
+
+def draw(path: Path, source: Path = SOURCE, rows: Rows = ROWS) -> None:
+    """Draw the folders in their rows and the imports between them; those that point upwards or sideways are red."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
     from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+    from PIL import Image
 
-    graph = module_graph()
-    sizes = Counter(_folder(name) for name in graph)
+    graph = module_graph(source)
+    sizes = Counter(_folder(name, rows) for name in graph)
     where = {
         folder: ((column + 0.5) * 12 / len(row), -1.25 * number)
-        for number, row in enumerate(ROWS)
+        for number, row in enumerate(rows)
         for column, folder in enumerate(row)
     }
-    figure, axes = plt.subplots(figsize=(11, 15))
-    for (a, b), n in folder_graph(graph).items():
+    figure, axes = plt.subplots(figsize=(11, 0.88 * len(rows)))
+    for (a, b), n in folder_graph(graph, rows).items():
         up = where[b][1] > where[a][1]
         arrow = FancyArrowPatch(
             (where[a][0], where[a][1] - (0 if up else 0.3)),
@@ -132,14 +153,35 @@ def draw(path: Path) -> None:
         label = folder or "errors, files"
         axes.text(x, y, f"{label}\n{sizes[folder]} modules", ha="center", va="center", fontsize=8, zorder=3)
     axes.set_xlim(-0.2, 12.2)
-    axes.set_ylim(-1.25 * len(ROWS) + 0.6, 0.6)
+    axes.set_ylim(-1.25 * len(rows) + 0.6, 0.6)
     axes.axis("off")
-    figure.savefig(path, dpi=110, bbox_inches="tight")
+    figure.savefig(path, dpi=100, bbox_inches="tight")
+    with Image.open(path) as picture:  # few colours make a small file
+        picture.convert("RGB").quantize(32).save(path, optimize=True)
+
+
+def numbers(source: Path) -> str:
+    """What the pictures can't show, in one line."""
+    files = sorted(source.rglob("*.py"))
+    folders = Counter(path.parent for path in files if path.name != "__init__.py")
+    lines = [len(path.read_text(encoding="utf-8").splitlines()) for path in files]
+    graph = module_graph(source)
+    return (
+        f"{len(files)} modules, {sum(lines):,} lines; at most {max(folders.values())} modules per folder and "
+        f"{max(lines)} lines per module; {graph.number_of_edges():,} imports; circles of modules: {len(cycles(graph))}"
+    )
 
 
 if __name__ == "__main__":
-    found = cycles(module_graph())
-    if found:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tree", type=Path, help="the root of another checkout; its rows are worked out")
+    parser.add_argument("--out", type=Path, help="the picture to draw")
+    told = parser.parse_args()
+    chosen = told.tree / "src" if told.tree else SOURCE
+    print(numbers(chosen))
+    if told.out:
+        draw(told.out, chosen, rows_of(chosen) if told.tree else ROWS)
+    if found := cycles(module_graph(chosen)):
         sys.exit("\n".join("modules that import one another: " + ", ".join(group) for group in found))
-    if len(sys.argv) > 1:
-        draw(Path(sys.argv[1]))

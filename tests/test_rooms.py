@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = [ROOT / "src", ROOT / "experiments" / "src"]
 sys.path.insert(0, str(ROOT / "docs"))
 
-from import_graph import ROWS, cycles, folder_graph, module_graph  # noqa: E402
+from import_graph import ROWS, cycles, folder_graph, module_graph, rows_of  # noqa: E402
 
 MOST_FILES, MOST_LINES, TOO_MANY_ALIKE = 15, 350, 10
 
@@ -38,6 +38,15 @@ def test_folders_import_downwards():
     row = {folder: number for number, folders in enumerate(ROWS) for folder in folders}
     upwards = [(a, b) for a, b in folder_graph(module_graph()) if row[b] < row[a]]
     assert upwards == []
+
+
+def test_rows_of_another_tree_have_importers_above(tmp_path):
+    for name, content in {"topicture": "", "topicture.a": "import topicture.b.x", "topicture.b": ""}.items():
+        folder = tmp_path.joinpath(*name.split("."))
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text(content)
+    (tmp_path / "topicture" / "b" / "x.py").write_text("import topicture\n")
+    assert rows_of(tmp_path) == (("a",), ("b",), ("",))
 
 
 def test_folders_hold_few_files():

@@ -3,7 +3,10 @@
 The public names are loaded on first use, so that `import topicture` stays instant and does not start JAX.
 """
 
+import sys
 from importlib import import_module
+
+from topicture.moved import Importer
 
 __version__ = "0.1.0"
 
@@ -29,6 +32,10 @@ __all__ = [
     "make_annotator",
     "model_names",
 ]
+
+
+if Importer not in sys.meta_path:  # for modules under the names of earlier versions
+    sys.meta_path.append(Importer)
 
 
 def __getattr__(name: str):

@@ -1,15 +1,20 @@
 """Regions: words for the parts of a photo, drawn, and written for other programs."""
 
+import io
 import json
 import shutil
 import subprocess
+from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from photo_folder import make_photos, words_of
 from PIL import Image
 
-from topicture.app.learning.labelling import Labelled, RegionLabel, boxes_of
+from topicture.app.learning.labelling import Labelled, RegionLabel
+from topicture.app.verbs.drawing import draw_regions, name_places
 from topicture.app.verbs.library import Library
 
 RECIPE = {
@@ -30,47 +35,33 @@ def library(tmp_path_factory):
     return library
 
 
-def labelled(labels, words):
-    labels = np.array(labels)
-    areas = np.bincount(labels.ravel()) / labels.size
-    regions = tuple(RegionLabel(n, word, 0.5, areas[n]) for n, word in enumerate(words))
-    return Labelled("x.jpg", regions, np.zeros((*labels.shape, 3), np.uint8), labels)
-
-
-def test_boxes_surround_connected_patches():
-    boxes = boxes_of(
-        labelled([[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 2, 3], [2, 2, 2, 3]], ["sky", "sea", "sea", "sky"])
-    )
-    assert [(box.word, box.x, box.y, box.w, box.h) for box in boxes] == [
-        ("sea", 0.0, 0.0, 1.0, 1.0),  # both patches of sea touch
-        ("sky", 0.0, 0.0, 0.5, 0.5),
-        ("sky", 0.75, 0.5, 0.25, 0.5),
-    ]
-
-
-def test_tiny_patches_are_no_objects():
-    labels = np.zeros((40, 40), int)
-    labels[0, 0] = 1
-    assert [box.word for box in boxes_of(labelled(labels, ["sky", "star"]))] == ["sky"]
-
-
 def test_regions_are_labelled(library):
     right = []
     for number in range(32, 40):
         if len(set(words_of(number))) < 2:
             continue
         name = ("trip/" if number % 2 else "") + f"photo-{number:03d}.jpg"
-        found = library.regions(name)
+        found = library.regions(name, tags=False)
         assert sum(region.area for region in found.regions) == pytest.approx(1)
         for region in found.regions:
             rows = np.nonzero(found.labels == region.region)[0]
-            right.append(region.word == words_of(number)[int(rows.mean() >= 12)])
+            if region.word:
+                right.append(region.word == words_of(number)[int(rows.mean() >= 12)])
     assert np.mean(right) > 0.6  # four words: chance is a quarter
 
 
-def test_regions_are_drawn(library, tmp_path):
-    from topicture.app.verbs.drawing import draw_regions
+def test_a_tagged_photo_has_its_own_words(library):
+    """Tags are known: no region gets another word, each tag has a place, and a region may have no word."""
+    for number in range(32):
+        name = ("trip/" if number % 2 else "") + f"photo-{number:03d}.jpg"
+        found = library.regions(name)
+        assert {region.word for region in found.regions} <= {*words_of(number), ""}
+        assert {box.word for box in found.boxes} <= set(words_of(number))
+        assert len(found.boxes) == len({box.word for box in found.boxes}) >= 1
+        assert all(0 <= box.probability <= 1 for box in found.boxes)
 
+
+def test_regions_are_drawn(library, tmp_path):
     (tmp_path / "regions.png").write_bytes(draw_regions(library.regions("photo-032.jpg")))
     with Image.open(tmp_path / "regions.png") as picture:
         assert picture.size == (640, 480)
@@ -82,11 +73,11 @@ def test_exiftool_reads_the_regions_back(library):
     number = next(n for n in range(32, 40) if len(set(words_of(n))) == 2)
     name = ("trip/" if number % 2 else "") + f"photo-{number:03d}.jpg"
     library.decide(name, set(words_of(number)), "present")
-    assert library.write().pending == ()
+    assert library.write(regions=True, certainty=0.0).pending == ()
     sidecar = library.folder.parent / f"{name}.xmp"
     told = json.loads(
         subprocess.run(
-            ["exiftool", "-json", "-struct", "-Subject", "-ImageRegion", sidecar],
+            ["exiftool", "-json", "-struct", "-Subject", "-ImageRegion", "-RegionInfo", sidecar],
             capture_output=True,
             check=True,
         ).stdout
@@ -97,3 +88,45 @@ def test_exiftool_reads_the_regions_back(library):
         assert region["Name"] in words_of(number)
         assert 0 <= region["RegionBoundary"]["RbX"] <= 1
         assert 0 < region["RegionBoundary"]["RbH"] <= 1
+    assert {r["Name"] for r in told["RegionInfo"]["RegionList"]} == {r["Name"] for r in told["ImageRegion"]}
+
+
+def drawn(boxes, words, side=480):
+    labels = np.zeros((side, side), int)
+    labels[:, side // 2 :] = 1
+    regions = tuple(RegionLabel(n, word, 0.9, 0.5) for n, word in enumerate(words))
+    found = Labelled("x.jpg", regions, tuple(boxes), np.full((side, side, 3), 90, np.uint8), labels)
+    return np.asarray(Image.open(io.BytesIO(draw_regions(found))).convert("RGB"))
+
+
+def test_every_word_has_one_colour_and_no_word_none():
+    picture = drawn([], ["sea", "sky"])
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) == 2
+    assert len(np.unique(drawn([], ["sea", "sea"]).reshape(-1, 3), axis=0)) == 1
+    assert [90, 90, 90] in drawn([], ["sea", ""])[:, 240:].reshape(-1, 3).tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0, 700), st.floats(0, 500), st.floats(0, 700), st.floats(0, 500), st.floats(20, 300)
+        ),
+        max_size=12,
+    )
+)
+def test_names_neither_clip_nor_overlap(boxes):
+    frames = [(min(a, c), min(b, d), max(a, c) + 6, max(b, d) + 6) for a, b, c, d, _ in boxes]
+    places = name_places(frames, [(width, 20.0) for *_, width in boxes], (720, 520))
+    found = [place for place in places if place is not None]
+    for left, top, right, bottom in found:
+        assert 0 <= left < right <= 720
+        assert 0 <= top < bottom <= 520
+    for one, other in combinations(found, 2):
+        assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+
+
+def test_many_names_all_find_a_place():
+    frame = (600.0, 400.0, 719.0, 519.0)
+    places = name_places([frame] * 8, [(150.0, 20.0)] * 8, (720, 520))
+    assert None not in places

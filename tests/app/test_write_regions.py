@@ -1,5 +1,6 @@
 """Words are written always; where they are, if it is known: neither a photo nor a model is opened for it."""
 
+import json
 import subprocess
 import sys
 import textwrap
@@ -9,6 +10,7 @@ from photo_folder import make_photos, put, words_of
 
 from topicture.app.verbs.library import Library
 from topicture.collection.metadata.keywords import photo_keywords
+from topicture.errors import TopictureError
 from topicture.store import Catalog
 
 RECIPE = {
@@ -18,6 +20,7 @@ RECIPE = {
     "max_regions": 4,
 }
 UNREADABLE = "broken.jpg"
+EVERY = {"regions": True, "certainty": 0.0}  # whether the model has proved itself or not
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +77,7 @@ def test_annotate_finds_where_the_suggestions_are(library):
     for box in (box for of_photo in found for box in of_photo):
         assert 0 <= box.x < box.x + box.w <= 1 + 1e-9
         assert 0 <= box.y < box.y + box.h <= 1 + 1e-9
-        assert 0 < box.probability <= 1
+        assert 0 <= box.probability <= 1
     assert boxes(library, name(0)) == []  # its owner has said all its words
 
 
@@ -82,14 +85,14 @@ def test_a_damaged_region_model_holds_no_word_back(library, damaged_model):
     photo = fresh(library)
     word = box_word(library, photo)
     library.decide(photo, [word], "present")
-    report = library.write()
+    report = library.write(**EVERY)
     assert (report.written, report.pending, report.without_regions) == (1, (), ())
     assert "ImageRegion" in sidecar(library, photo)  # it was found before the damage
 
 
 def test_words_of_a_photo_that_cant_be_read_are_written(library):
     library.decide(UNREADABLE, ["rose"], "present")
-    report = library.write()
+    report = library.write(**EVERY)
     assert (report.written, report.pending) == (1, ())
     assert photo_keywords(library.folder.parent / UNREADABLE).words == ("rose",)
     (line,) = report.without_regions
@@ -103,8 +106,8 @@ def test_a_dry_run_tells_the_same(library):
     for photo in photos:
         library.decide(photo, ["holiday"], "present")
     (library.folder.parent / f"{name(3)}.xmp").symlink_to("elsewhere")
-    told = library.write(dry_run=True)
-    done = library.write()
+    told = library.write(dry_run=True, **EVERY)
+    done = library.write(**EVERY)
     assert [change.sidecar for change in told.changes] == [
         f"{photo}.xmp" for photo in sorted([photos[0], name(1)])
     ]
@@ -116,7 +119,7 @@ def test_a_dry_run_tells_the_same(library):
     )
     assert told.without_regions == done.without_regions
     (library.folder.parent / f"{name(3)}.xmp").unlink()
-    assert library.write().written == 1
+    assert library.write(**EVERY).written == 1
 
 
 def test_places_found_later_are_added_by_the_next_write(library):
@@ -127,19 +130,19 @@ def test_places_found_later_are_added_by_the_next_write(library):
     library.scan()
     words = sorted(set(words_of(38)))
     library.decide("new.jpg", words, "present")
-    report = library.write()
+    report = library.write(**EVERY)
     assert report.written == 1
     assert report.without_regions == (
         "1 photo: not analysed yet; run 'topicture annotate', and the next write adds regions",
     )
     assert "ImageRegion" not in sidecar(library, "new.jpg")
-    assert library.write().files == 0
+    assert library.write(**EVERY).files == 0
     library.annotate(workers=0)
     assert {box.word for box in boxes(library, "new.jpg")} & set(words)
-    report = library.write()
+    report = library.write(**EVERY)
     assert [change.path for change in report.changes] == ["new.jpg"]
     assert "ImageRegion" in sidecar(library, "new.jpg")
-    assert library.write().files == 0
+    assert library.write(**EVERY).files == 0
 
 
 def test_without_regions_none_are_written_and_none_are_owed(library):
@@ -148,7 +151,7 @@ def test_without_regions_none_are_written_and_none_are_owed(library):
     report = library.write(regions=False)
     assert (report.written, report.without_regions) == (1, ())
     assert "ImageRegion" not in sidecar(library, photo)
-    assert library.write().files == 0
+    assert library.write(**EVERY).files == 0
 
 
 def test_a_damaged_region_model_stops_no_suggestion_and_is_told_once(library, damaged_model):
@@ -159,7 +162,7 @@ def test_a_damaged_region_model_stops_no_suggestion_and_is_told_once(library, da
     assert [line for line in report.skipped if line.startswith("regions: ")] == [report.skipped[-1]]
     assert "regions.safetensors" in report.skipped[-1]
     library.decide("late.jpg", ["rose"], "present")
-    told = library.write()
+    told = library.write(**EVERY)
     assert told.written == 1
     assert told.without_regions == (f"1 photo: {report.skipped[-1]}",)
 
@@ -173,7 +176,7 @@ WRITE = textwrap.dedent(
         raise AssertionError("a picture was decoded")
     ImageFile.ImageFile.load = refuse
     from topicture.app.verbs.library import Library
-    report = Library.find(sys.argv[1]).write()
+    report = Library.find(sys.argv[1]).write(regions=True, certainty=0.0)
     assert (report.written, report.pending) == (1, ()), report
     print(sorted({"jax", "onnxruntime", "cv2", "skimage", "topicture.vision"} & set(sys.modules)))
     """
@@ -188,3 +191,37 @@ def test_no_picture_is_decoded_and_no_model_is_loaded(library):
     )
     assert result.stdout == "[]\n"
     assert "ImageRegion" in sidecar(library, photo)
+
+
+def test_a_model_that_has_not_proved_itself_writes_no_regions_unasked(library):
+    with Catalog.open(library.folder) as catalog:
+        model = catalog.suggestions.newest()
+        facts = json.dumps({**model.facts, "regions_proven": False})
+        catalog.database.execute("UPDATE models SET facts = ? WHERE id = ?", (facts, model.id))
+    photo = fresh(library)
+    library.decide(photo, [box_word(library, photo)], "present")
+    report = library.write(certainty=0.0)
+    assert report.written == 1
+    (line,) = report.without_regions
+    assert line.startswith("1 photo: the model does not explain tags by regions better than by whole photos")
+    assert "ImageRegion" not in sidecar(library, photo)
+
+
+def test_no_region_below_the_least_certainty(library):
+    with Catalog.open(library.folder) as catalog:
+        model = catalog.suggestions.newest()
+        facts = json.dumps({**model.facts, "regions_proven": True})
+        catalog.database.execute("UPDATE models SET facts = ? WHERE id = ?", (facts, model.id))
+        catalog.database.execute("UPDATE regions SET probability = 0.69")
+    first, second = fresh(library), None
+    library.decide(first, [box_word(library, first)], "present")
+    assert library.write().written == 1
+    assert "ImageRegion" not in sidecar(library, first)
+    with Catalog.open(library.folder) as catalog:
+        catalog.database.execute("UPDATE regions SET probability = 0.71")
+    second = fresh(library)
+    library.decide(second, [box_word(library, second)], "present")
+    assert library.write().written == 1
+    assert "ImageRegion" in sidecar(library, second)
+    with pytest.raises(TopictureError, match="between 0 and 1"):
+        library.write(certainty=1.5)

@@ -46,6 +46,11 @@ def test_exiftool_reads_words_and_regions(tmp_path, start):
         "RbH": 0.375,
     }
     assert region["Name"] == "tiger"
+    # The same by the Metadata Working Group, whose rectangles go by their centre.
+    assert found["RegionInfo"]["AppliedToDimensions"] == {"W": 40, "H": 30, "Unit": "pixel"}
+    (other,) = found["RegionInfo"]["RegionList"]
+    assert other["Area"] == {"X": 0.375, "Y": 0.4375, "W": 0.5, "H": 0.375, "Unit": "normalized"}
+    assert other["Name"] == "tiger"
     assert region["RRole"] == [
         {"Identifier": ["http://cv.iptc.org/newscodes/imageregionrole/subjectArea"], "Name": "subject area"}
     ]
@@ -95,4 +100,31 @@ def test_our_record_survives_another_program(tmp_path):
     assert write_sidecar(picture, remove=["tiger", "sea", "grass"]).removed == ("tiger", "grass")
     found = read(sidecar_path(picture))
     assert found["Subject"] == ["sea"]
-    assert not found.keys() & {"ImageRegion", "Written", "TagsList", "HierarchicalSubject"}
+    assert not found.keys() & {"ImageRegion", "RegionInfo", "Written", "TagsList", "HierarchicalSubject"}
+
+
+def test_two_boxes_beside_the_regions_of_another_program(tmp_path):
+    """Both notations hold ours and theirs; ours go again, theirs stay as they were."""
+    picture = photo(tmp_path / "a.jpg")
+    face = "{Area={X=0.5,Y=0.5,W=0.2,H=0.2,Unit=normalized},Name=Bob,Type=Face}"
+    run(
+        f"-XMP-mwg-rs:RegionInfo={{AppliedToDimensions={{W=40,H=30,Unit=pixel}},RegionList=[{face}]}}",
+        "-XMP-iptcExt:ImageRegion={Name=Bob,RId=theirs}",
+        "-o",
+        sidecar_path(picture),
+        picture,
+    )
+    before = read(sidecar_path(picture))
+    boxes = [REGION, ObjectRegion("grass", 0, 0.5, 1, 0.5, 0.8)]
+    write_sidecar(picture, add=[Tag("tiger"), Tag("grass")], regions=boxes)
+    found = read(sidecar_path(picture))
+    assert [region["Name"] for region in found["RegionInfo"]["RegionList"]] == ["Bob", "tiger", "grass"]
+    assert found["RegionInfo"]["RegionList"][0] == before["RegionInfo"]["RegionList"][0]
+    assert found["RegionInfo"]["RegionList"][2]["Area"]["Y"] == 0.75
+    assert [region["Name"] for region in found["ImageRegion"]] == ["Bob", "tiger", "grass"]
+    assert found["ImageRegion"][0] == before["ImageRegion"][0]
+    assert not write_sidecar(picture, add=[Tag("tiger"), Tag("grass")], regions=boxes).changed
+    write_sidecar(picture, remove=["tiger", "grass"])
+    after = read(sidecar_path(picture))
+    assert after["RegionInfo"] == before["RegionInfo"]
+    assert after["ImageRegion"] == before["ImageRegion"]

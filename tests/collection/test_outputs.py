@@ -254,3 +254,11 @@ def test_a_name_that_is_too_long_is_one_line(tmp_path):
     longest = tmp_path / ("x" * 251 + ".csv")
     write_annotations(longest, [Item("a.jpg", ("sea",))], "csv-long")
     assert longest.exists()
+
+
+def test_a_file_where_a_folder_must_be_is_seen_before_the_work(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    for place, name in ((Outputs(tmp_path / "taken"), "page.html"), (Outputs(tmp_path), "taken/page.html")):
+        with pytest.raises(OutputError, match="a file stands where a folder must be"):
+            place.check([name])
+    assert (tmp_path / "taken").read_text() == "mine"

@@ -201,8 +201,8 @@ def test_chunks_that_are_not_kept_are_the_same(tiny_corpus):
     settings = {"chunk_images": 5, "block_images": lambda sizes: 2}
     kept = Batches(tiny_corpus, VIEWS, **settings)
     again = Batches(tiny_corpus, VIEWS, **settings, keep_bytes=0)
-    assert kept.kept
-    assert not again.kept
+    assert kept.in_memory
+    assert not again.in_memory
     assert len(kept) == len(again) > 1
     for a, b in zip(kept, again, strict=True):
         np.testing.assert_array_equal(a.rows, b.rows)

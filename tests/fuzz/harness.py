@@ -2,6 +2,7 @@
 
 import faulthandler
 import hashlib
+import json
 import random
 import resource
 import signal
@@ -15,7 +16,7 @@ from typing import Any
 
 from topicture.errors import TopictureError
 
-__all__ = ["HANG_SECONDS", "MEMORY", "Result", "Target", "run"]
+__all__ = ["HANG_SECONDS", "MEMORY", "Attempt", "Result", "Target", "keep", "run"]
 
 HANG_SECONDS = 5.0  # of computing time: the machine may be busy
 STUCK_SECONDS = 60.0  # of time on the clock, in code that can't be interrupted: the process ends
@@ -50,23 +51,62 @@ class Result:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def join(self, other: "Result") -> None:
+        """Add the figures of a run of other inputs."""
+        self.inputs += other.inputs
+        self.refused += other.refused
+        self.seconds = max(self.seconds, other.seconds)
+        self.slowest = max(self.slowest, other.slowest)
+        self.peak_mb = max(self.peak_mb, other.peak_mb)
+        self.uncaught = {**other.uncaught, **self.uncaught}
+
+
+class Attempt:
+    """A file that says what is being tried: the figures up to now and the input.
+
+    It is written before each input is tried, so that a process that an input ends leaves the input behind.
+    """
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    def note(self, result: Result, content: bytes) -> None:
+        self._path.write_bytes(json.dumps(result.as_dict()).encode() + b"\n" + content)
+
+    def read(self) -> tuple[Result, bytes] | None:
+        """None where nothing was tried."""
+        if not self._path.exists():
+            return None
+        figures, _, content = self._path.read_bytes().partition(b"\n")
+        return Result(**json.loads(figures)), content
+
 
 class _Hang(BaseException):
     pass
 
 
 def run(
-    name: str, target: Target, inputs: int, seed: int, found: Path, seconds: float = float("inf")
+    name: str,
+    target: Target,
+    numbers: range,
+    seed: int,
+    found: Path,
+    seconds: float = float("inf"),
+    attempt: Attempt | None = None,
 ) -> Result:
-    """Try inputs until there were enough or the time is up; what is not handled goes into the folder `found`."""
+    """Try the inputs of these numbers, or until the time is up; what is not handled goes into the folder `found`."""
     result, begin = Result(name), time.monotonic()
     signal.signal(signal.SIGPROF, _stop)
     _limit_memory()
     warnings.simplefilter("ignore")
-    for number in range(inputs):
-        if time.monotonic() - begin > seconds:
+    for number in numbers:
+        result.seconds = round(time.monotonic() - begin, 1)
+        if result.seconds > seconds:
             break
         content = target.make(random.Random(f"{name} {seed} {number}"))
+        result.inputs += 1
+        if attempt:
+            attempt.note(result, content)
         _try(target, content, result, found)
     result.seconds = round(time.monotonic() - begin, 1)
     result.peak_mb = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
@@ -75,7 +115,6 @@ def run(
 
 
 def _try(target: Target, content: bytes, result: Result, found: Path) -> None:
-    result.inputs += 1
     begin = time.process_time()
     faulthandler.dump_traceback_later(STUCK_SECONDS, exit=True)
     signal.setitimer(signal.ITIMER_PROF, HANG_SECONDS)
@@ -84,16 +123,17 @@ def _try(target: Target, content: bytes, result: Result, found: Path) -> None:
     except (TopictureError, *target.allowed) as error:
         result.refused += 1
         if "\n" in str(error):
-            _keep(result, found, content, f"a message of several lines: {type(error).__name__}")
+            keep(result, found, content, f"a message of several lines: {type(error).__name__}")
     except (Exception, _Hang) as error:
-        _keep(result, found, content, f"{type(error).__name__}: {_place(error)}: {str(error)[:100]}")
+        keep(result, found, content, f"{type(error).__name__}: {_place(error)}: {str(error)[:100]}")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
     result.slowest = max(result.slowest, time.process_time() - begin)
 
 
-def _keep(result: Result, found: Path, content: bytes, what: str) -> None:
+def keep(result: Result, found: Path, content: bytes, what: str) -> None:
+    """Note what happened and put the input into the folder; once for each place in the code."""
     place = what.rsplit(": ", 1)[0]
     if any(known.startswith(place) for known in result.uncaught):
         return

@@ -13,7 +13,7 @@ def run(case):
     config = case.config
     params, prior, batches = read_start(case)
     graph = Graph.from_adjacency(case.inputs["S"])
-    model = lap.held(mix_unigram.MODEL, mix_unigram.statistics)
+    model = lap.with_fixed_posteriors(mix_unigram.MODEL, mix_unigram.statistics)
     update = smoothing(config)
     coupling = lap.Coupling(model, mix_unigram.log_joint, batches, graph, update, config["lam"])
     p = case.inputs["init_p"]

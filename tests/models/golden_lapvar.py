@@ -16,7 +16,7 @@ def run(case):
     params, prior, batches = read_start(case)
     graph = Graph.from_adjacency(case.inputs["S"])
     update = lap.Sweeps(config["schedule"], 1, tuple(case.inputs["order"].tolist()))
-    model = lap.held(mix_unigram.MODEL, mix_unigram.statistics)
+    model = lap.with_fixed_posteriors(mix_unigram.MODEL, mix_unigram.statistics)
     coupling = lap.Coupling(model, mix_unigram.log_joint, batches, graph, update, config["lam"])
     p = case.inputs["init_p"]
 

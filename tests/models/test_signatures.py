@@ -29,6 +29,9 @@ SIGNATURES = {
         eps_words=1e-10, start='kmeans', max_sweeps=50, sweep_tol=1e-06, max_iter=200, tol=1e-05, n_init=3,
         seed=0, precision='float64'
     """,
+    "region-logistic": """
+        ridge=0.001, *, pull=0.6, background=0.0, max_iter=60, tol=0.0001, m_steps=10, max_regions=40000
+    """,
     "plsa": """
         n_topics=50, *, variant='linked', eps=0.5, power=0.8, fold_steps=100, max_iter=100, tol=1e-05,
         n_init=3, seed=0, precision='float64'

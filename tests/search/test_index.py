@@ -40,29 +40,34 @@ def probabilities(rng):
     return p / p.sum(axis=1, keepdims=True)
 
 
-def brute_force(p):
+def brute_force(p, caption_length):
     """Scores of `tiger grass -water`, one image at a time; a tiger is written in two ways."""
 
     def log(x):
         return math.log(x) if x > 0 else -math.inf
 
     return [
-        log(1 - (1 - row[0]) * (1 - row[4])) + log(row[1]) + log(1 - row[2]) for row in p.astype(np.float64)
+        log(1 - (1 - row[0]) * (1 - row[4])) + log(row[1]) + caption_length * log(1 - row[2])
+        for row in p.astype(np.float64)
     ]
 
 
-def scores_of(index, text):
-    return log_scores(index.parse(text), lambda word: index.log_presence(word.ids))
-
-
-def test_search_agrees_with_brute_force(tmp_path, probabilities):
+@pytest.mark.parametrize("caption_length", [1.0, 3.5])
+def test_search_agrees_with_brute_force(tmp_path, probabilities, caption_length):
     index = build(tmp_path, probabilities)
-    scores = scores_of(index, "tiger grass -water")
-    np.testing.assert_allclose(scores, brute_force(probabilities), rtol=1e-6, atol=1e-6)
-    hits = index.search("tiger grass -water", 60)
+    scores = index.scores("tiger grass -water", caption_length=caption_length)
+    expected = brute_force(probabilities, caption_length)
+    np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-6)
+    hits = index.search("tiger grass -water", 60, caption_length=caption_length)
     order = sorted(range(len(scores)), key=lambda i: -scores[i])[:60]
     assert [hit.image_id for hit in hits] == [ids_of(200)[i] for i in order]
     assert [hit.score for hit in hits] == [scores[i] for i in order]
+
+
+@pytest.mark.parametrize("caption_length", [0, -1, math.nan])
+def test_a_caption_has_a_length(tmp_path, caption_length):
+    with pytest.raises(ValueError, match="caption_length"):
+        build(tmp_path, [[0.2] * 5]).search("grass", caption_length=caption_length)
 
 
 def test_a_hit_tells_the_probability_of_every_query_word(tmp_path):
@@ -81,7 +86,7 @@ def test_a_hit_tells_the_probability_of_every_query_word(tmp_path):
 def test_impossible_images_score_minus_infinity_and_are_no_hits(tmp_path):
     sure, never = [0.0, 0.0, 1.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.5, 0.0]
     index = build(tmp_path, [sure, never, [0.2] * 5])
-    assert scores_of(index, "water").tolist() == [0.0, -math.inf, pytest.approx(math.log(0.2))]
+    assert index.scores("water").tolist() == [0.0, -math.inf, pytest.approx(math.log(0.2))]
     assert [hit.image_id[-5] for hit in index.search("water")] == ["0", "2"]
     assert [hit.image_id[-5] for hit in index.search("-water")] == ["1", "2"]
     assert index.search("grass tiger -water", 1)[0].image_id == "été/2.jpg"
@@ -91,7 +96,7 @@ def test_impossible_images_score_minus_infinity_and_are_no_hits(tmp_path):
 def test_more_of_an_unwanted_word_never_ranks_higher(tmp_path):
     water = np.linspace(0, 1, 101)
     index = build(tmp_path, np.column_stack([(1 - water) / 4] * 2 + [water] + [(1 - water) / 4] * 2))
-    scores = scores_of(index, "-water")
+    scores = index.scores("-water")
     assert (np.diff(scores) < 0).all()
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(scores, np.log1p(-water), rtol=1e-5, atol=1e-12)
@@ -163,9 +168,9 @@ def test_building_needs_the_memory_of_a_block(tmp_path, rng):
 def test_float16_is_half_as_large_and_nearly_as_good(tmp_path, probabilities):
     index = build(tmp_path, probabilities, dtype="float16")
     assert index.log_p.nbytes == probabilities.size * 2
-    exact = np.array(brute_force(probabilities))
+    exact = np.array(brute_force(probabilities, 1.0))
     possible = np.isfinite(exact)
-    scores = scores_of(index, "tiger grass -water")
+    scores = index.scores("tiger grass -water")
     np.testing.assert_array_equal(np.isfinite(scores), possible)
     np.testing.assert_allclose(scores[possible], exact[possible], rtol=2e-3, atol=2e-3)
 

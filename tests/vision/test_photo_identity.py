@@ -274,7 +274,7 @@ def test_twins_around_different_metadata_do_not_share_a_failure(tmp_path):
     text = chunk(b"tEXt", b"Title\0tiger")
     items = [("broken", png(text[:-1] + bytes([text[-1] ^ 1]))), ("whole", png(text))]
     found = describe(items, RECIPE, vocabulary=["a"], workers=0)
-    assert found.kept.tolist() == [1]
+    assert found.positions.tolist() == [1]
 
 
 def test_measurements_of_earlier_versions_are_found(tmp_path, look, measured):

@@ -81,7 +81,7 @@ def test_every_view_reaches_its_field():
     assert corpus.regions.shape == (corpus.n_regions.sum(), 5)
     assert corpus.region_words.shape == (corpus.n_regions.sum(), 8)
     assert (corpus.visual_words.sum(axis=1) == 40).all()
-    assert description.kept.tolist() == list(range(6))
+    assert description.positions.tolist() == list(range(6))
     assert description.unreadable == ()
 
 
@@ -282,7 +282,7 @@ def test_unreadable_photos_are_skipped_with_reasons(tmp_path):
         good[1],
     ]
     description = run(items)
-    assert description.kept.tolist() == [0, 6]
+    assert description.positions.tolist() == [0, 6]
     reasons = {unreadable.source: unreadable.reason for unreadable in description.unreadable}
     assert [str(unreadable).isprintable() for unreadable in description.unreadable] == [True] * 5
     assert "No such file" in reasons[str(tmp_path / "missing.jpg")]

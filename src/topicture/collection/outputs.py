@@ -124,8 +124,12 @@ class Outputs:
     def _check_existing(self, path: Path, shown: str, known: list[str]) -> str | None:
         try:
             mode = path.lstat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return None
+        except NotADirectoryError:
+            raise OutputError(
+                f"{shown}: a file stands where a folder must be; choose another folder"
+            ) from None
         except OSError as error:
             raise OutputError(f"{shown}: can't be looked at ({error.strerror})") from None
         if not stat.S_ISREG(mode):

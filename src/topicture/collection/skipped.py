@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from topicture.moved import renamed
+
 __all__ = ["Skipped"]
 
 
@@ -10,6 +12,11 @@ class Skipped(NamedTuple):
 
     source: str
     reason: str
+
+    @property
+    def path(self) -> str:
+        """The earlier name of `source`."""
+        return renamed(self, "path", "source")
 
     def __str__(self) -> str:
         return f"{self.source}: {self.reason}"

@@ -17,6 +17,7 @@ from scipy import sparse
 from topicture.corpus.checks import ranges
 from topicture.corpus.corpus import Corpus
 from topicture.errors import CorpusError
+from topicture.moved import renamed
 
 __all__ = ["Batches", "Chunk", "Image", "Sizes", "Tokens"]
 
@@ -124,9 +125,14 @@ class Batches:
         return len(self._plans)
 
     @property
-    def kept(self) -> bool:
+    def in_memory(self) -> bool:
         """Whether padded chunks stay in memory between passes."""
         return self._keep
+
+    @property
+    def kept(self) -> bool:
+        """The earlier name of `in_memory`."""
+        return renamed(self, "kept", "in_memory")
 
     @property
     def shapes(self) -> set[tuple[int, ...]]:

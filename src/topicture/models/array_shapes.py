@@ -56,6 +56,7 @@ ARRAYS: dict[str, dict[str, str]] = {
     "gm-mixture": _GAUSSIAN,
     "gm-lda": _GAUSSIAN,
     "corr-lda": _GAUSSIAN,
+    "region-logistic": {**_VIEW, "weights": "regions classes", "offset": "classes", "centre": "regions"},
     "plsa": _PLSA,
     "plsa-words": _PLSA,
     "link-lda": {

@@ -95,7 +95,7 @@ class Annotator(ParameterChecks, BaseEstimator):
     def _annotate(self, corpus: Corpus) -> np.ndarray: ...
 
     def label_regions(self, corpus: Corpus) -> list[np.ndarray]:
-        """p(word | region), one (N_d, V) array an image."""
+        """p(word | region), one (N_d, V) array per image."""
         if not self.labels_regions:
             raise TopictureError(f"{self.name}: the model has no word distribution for regions")
         self._check_usable(corpus)

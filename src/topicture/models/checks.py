@@ -8,7 +8,10 @@ import numpy as np
 
 from topicture.errors import TopictureError
 
-__all__ = ["ParameterChecks", "is_whole"]
+__all__ = ["MOST_STEPS", "ParameterChecks", "is_whole"]
+
+# Of a loop in compiled code, which can't be interrupted; far beyond where a step still changes anything.
+MOST_STEPS = 10_000
 
 _NUMBERS = (int, float, np.integer, np.floating)
 
@@ -42,12 +45,19 @@ class ParameterChecks(ABC):
             must = "be a positive whole number" if least == 1 else f"be a whole number from {least}"
             self._require(parameter, is_whole(getattr(self, parameter), least), must)
 
+    def _check_steps(self, *parameters: str) -> None:
+        """Steps that answering takes: a model file may claim any number of them."""
+        for parameter in parameters:
+            fits = is_whole(getattr(self, parameter), most=MOST_STEPS)
+            self._require(parameter, fits, f"be a whole number from 1 to {MOST_STEPS}")
+
     def _check_choice(self, parameter: str, choices: Collection[str]) -> None:
         value = getattr(self, parameter)
         fits = isinstance(value, str) and value in choices
         self._require(parameter, fits, f"be one of {', '.join(choices)}")
 
 
-def is_whole(value: Any, least: int = 1) -> bool:
-    """Whether it is a whole number, Python's or NumPy's, of at least so much; True and False are none."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+def is_whole(value: Any, least: int = 1, most: float = np.inf) -> bool:
+    """Whether it is a whole number, Python's or NumPy's, within these bounds; True and False are none."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and bool(least <= value <= most)

@@ -18,6 +18,7 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gm-mixture": ("regions.gm_mixture", "GMMixture", {}),
     "gm-lda": ("regions.gm_lda", "GMLDA", {}),
     "corr-lda": ("regions.corr_lda", "CorrLDA", {}),
+    "region-logistic": ("regions.region_logistic", "RegionLogistic", {}),
     "plsa": ("counts.folded_topics", "PLSA", {}),
     "plsa-words": ("counts.plsa_words", "PLSAWords", {}),
     "link-lda": ("counts.link_lda", "LinkLDA", {}),

@@ -21,10 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Vocabulary
+from topicture.moved import moved
 from topicture.search.files import ImageIds, SearchIndexError, open_files, write_files
 from topicture.search.query import Lexicon, Query, QueryWord
 
 __all__ = ["Hit", "WordIndex", "log_scores", "top_positions"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +112,7 @@ class WordIndex:
         """The query that a text means in this index's vocabulary; raises QueryError, UnknownWords."""
         return self._lexicon.parse(text)
 
-    def search(self, query: str | Query, k: int = 20) -> list[Hit]:
+    def search(self, query: str | Query, k: int = 20, *, caption_length: float = 1.0) -> list[Hit]:
         """The k best images, best first, ties in the order of the collection.
 
         Images that can't have a wanted word, or must have an unwanted one, are no hits, so fewer may come back.
@@ -119,6 +122,8 @@ class WordIndex:
         query : str or Query
             Words as people type them, or what `parse` made of them.
         k : int
+        caption_length : float, above 0
+            How often an unwanted word counts: the more words captions have, the likelier one of them is that word.
 
         Raises
         ------
@@ -129,7 +134,7 @@ class WordIndex:
         """
         query = self.parse(query) if isinstance(query, str) else query
         log_p = {word: self.log_presence(word.ids) for word in (*query.wanted, *query.unwanted)}
-        scores = log_scores(query, log_p.__getitem__)
+        scores = log_scores(query, log_p.__getitem__, caption_length)
         best = top_positions(scores, k)
         return [
             Hit(
@@ -139,6 +144,11 @@ class WordIndex:
             )
             for position in best[scores[best] > -np.inf]
         ]
+
+    def scores(self, query: str | Query, *, caption_length: float = 1.0) -> Floats:
+        """The score of every image, (D,), as `search` ranks by it; minus infinity where impossible."""
+        query = self.parse(query) if isinstance(query, str) else query
+        return log_scores(query, lambda word: self.log_presence(word.ids), caption_length)
 
     def log_presence(self, words: Sequence[int]) -> Floats:
         """ln of the probability that an image has at least one of the words, which are spellings of one, (D,)."""
@@ -158,13 +168,18 @@ class WordIndex:
             self.row(word)
 
 
-def log_scores(query: Query, log_presence: Callable[[QueryWord], Floats]) -> Floats:
+def log_scores(
+    query: Query, log_presence: Callable[[QueryWord], Floats], caption_length: float = 1.0
+) -> Floats:
     """The score of every image, (D,), minus infinity where impossible: see the top of this module.
 
-    `log_presence` gives ln of the probability of a word in every image, (D,).
+    `log_presence` gives ln of the probability of a word in every image, (D,). Unwanted words count `caption_length`
+    times.
     """
+    if not caption_length > 0:
+        raise ValueError(f"caption_length is a number of words, above 0; got {caption_length}")
     wanted = (log_presence(word) for word in query.wanted)
-    unwanted = (_log_not(log_presence(word)) for word in query.unwanted)
+    unwanted = (caption_length * _log_not(log_presence(word)) for word in query.unwanted)
     return np.asarray(sum((*wanted, *unwanted)))
 
 

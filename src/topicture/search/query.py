@@ -2,7 +2,8 @@ r"""Queries: words that must be there, words that must not, and what to say abou
 
     tiger grass -water "golden gate"
 
-Words are separated by spaces or commas and all of them are wanted; a minus directly before a word, or before a quote,
+Words are separated by spaces or commas and all of them are wanted (joining words, as in `dog on grass`, are passed over
+unless they are tags); a minus directly before a word, or before a quote,
 says that it is not. Quotes hold tags of several words, or tags that begin with a minus; inside them `\"` is a quote.
 Words match whatever their case, their accents' encoding and the width of their gaps. Tags that differ in nothing else
 ("Tiger", "tiger") are one word to a reader, so a query word stands for all of them.
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 from topicture.corpus import Vocabulary
 from topicture.errors import TopictureError
+from topicture.moved import moved
 
 __all__ = [
     "Lexicon",
@@ -30,6 +32,8 @@ __all__ = [
     "split_query",
 ]
 
+__getattr__ = moved(__name__)  # names of earlier versions
+
 # Phones and word processors replace the typewriter's quote and minus as one types.
 QUOTES, MINUSES = '"“”„', "-−–"
 TERM = re.compile(
@@ -38,6 +42,9 @@ TERM = re.compile(
 )
 BETWEEN_TERMS = re.compile(r"[\s,]*")
 NEEDS_NO_QUOTES = re.compile(rf"[^\s,{QUOTES}{re.escape(MINUSES)}][^\s,]*")
+
+# Passed over between other words, unless there is such a tag: "dog on grass".
+JOINING = frozenset(("on", "in", "at", "and", "with", "under", "over", "near", "by", "behind", "beside"))
 
 # Below this likeness (0 to 1) a word is no help to someone who mistyped another.
 LEAST_LIKENESS = 0.6
@@ -191,6 +198,7 @@ class Lexicon:
             If a word is not in the vocabulary; carries the `n_nearest` nearest known words of each.
         """
         terms = split_query(text)
+        terms = [term for term in terms if not self._only_joins(term)] or terms
         if not terms:
             raise QueryError("the query is empty; type one or more words, as in: tiger grass -water")
         self._refuse_unknown(terms, n_nearest)
@@ -202,6 +210,9 @@ class Lexicon:
             word = chosen[True][min(both)].word
             raise QueryError(f"the query both wants {word!r} and leaves it out; keep one of the two")
         return Query(tuple(chosen[True].values()), tuple(chosen[False].values()))
+
+    def _only_joins(self, term: Term) -> bool:
+        return term.wanted and term.text.casefold() in JOINING and _key(term.text) not in self._ids
 
     def nearest(self, word: str, n: int = 3) -> tuple[str, ...]:
         """The n known words most like a word, best first; fewer, or none, if no others are alike."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from topicture.atomic import make_folder, new_folder
 from topicture.errors import TopictureError
+from topicture.moved import renamed
 from topicture.store.database import CatalogError, Database, in_plain_words, open_database
 from topicture.store.decisions.decisions import Decisions
 from topicture.store.decisions.file_words import FileWords
@@ -41,6 +42,7 @@ from topicture.store.safety.roots import file_inside, settle
 from topicture.store.shards import FeatureShards, read_image_numbers
 from topicture.store.sidecar_record import SidecarRecord
 from topicture.store.suggestions import LearnedModel, Suggestions
+from topicture.store.words import Words
 
 __all__ = ["FOLDER_NAME", "Catalog"]
 
@@ -55,7 +57,7 @@ class Catalog:
     folder : where it lies
     root : the folder of photos
     moved_from : where the whole collection was when the catalog was last written, if that was elsewhere
-    files, decisions, file_words, suggestions, regions, sidecar_record : its parts
+    files, decisions, file_words, suggestions, words, regions, sidecar_record : its parts
     """
 
     def __init__(self, folder: Path, database: Database, lock: WriterLock | None):
@@ -67,8 +69,19 @@ class Catalog:
         self.decisions = Decisions(database)
         self.file_words = FileWords(database, self.decisions)
         self.suggestions = Suggestions(database)
+        self.words = Words(database, self.decisions)
         self.regions = Regions(database)
         self.sidecar_record = SidecarRecord(database)
+
+    @property
+    def places(self) -> Files:
+        """The earlier name of `files`."""
+        return renamed(self, "places", "files")
+
+    @property
+    def writes(self) -> SidecarRecord:
+        """The earlier name of `sidecar_record`."""
+        return renamed(self, "writes", "sidecar_record")
 
     # --- Opening -------------------------------------------------------------------------------------------
 
@@ -148,7 +161,7 @@ class Catalog:
         return catalog
 
     def _settle(self, write: bool, root: Path | None) -> None:
-        """Find out where the photos are, and note it where that is news."""
+        """Find out where the photos are, and note it if they have moved."""
         stored, home, own_id = (self._text(key) for key in ("root", "home", "id"))
         if root is None and stored:
             self.root = Path(stored)
@@ -251,7 +264,7 @@ class Catalog:
         return self._folder("models", model.folder)
 
     def index_folder(self) -> Path | None:
-        """The search index that counts, if there is one."""
+        """The current search index, if there is one."""
         name = self.get("index")
         return None if name is None else self._folder("index", name)
 

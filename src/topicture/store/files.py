@@ -1,9 +1,12 @@
-"""Pictures and the files they lie in, present and gone."""
+"""Pictures and the files that hold them, present and gone."""
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from topicture.store.database import CatalogError, Database
 
@@ -83,7 +86,7 @@ class Files:
         return None if row is None else KnownFile(*row)
 
     def put(self, path: str, content: bytes, size: int, modified: int, sidecars: str) -> int:
-        """Note that a picture lies at a path; the id of its image, new or old."""
+        """Note that a file holds a picture; the id of its image, new or old."""
         image = self._image(content)
         self._db.execute(
             "INSERT INTO places VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (path) DO UPDATE SET image = excluded.image, "
@@ -129,22 +132,42 @@ class Files:
             if wanted is None or image in wanted
         ]
 
+    def living_images(self) -> np.ndarray:
+        """The numbers of all images that have a file, ascending."""
+        rows = self._db.execute("SELECT DISTINCT image FROM places WHERE gone IS NULL ORDER BY image")
+        return np.fromiter((image for (image,) in rows), np.int64)
+
     def paths_of(self, image: int, *, gone: bool = False) -> list[str]:
-        """Where an image lies; with `gone`, where it once lay."""
+        """The paths of an image's files; with `gone`, of those that are no longer there."""
         condition = "gone IS NOT NULL" if gone else "gone IS NULL"
         query = f"SELECT path FROM places WHERE image = ? AND {condition} ORDER BY path"
         return [stored_path(path) for (path,) in self._db.execute(query, (image,))]
 
     def first_paths(self, images: Iterable[int]) -> dict[int, str]:
         """The first living path of each image, or the first that it once had."""
-        paths = {}
-        for image in images:
-            row = self._db.execute(
-                "SELECT path FROM places WHERE image = ? ORDER BY gone IS NOT NULL, path LIMIT 1", (image,)
-            ).fetchone()
-            if row is not None:
-                paths[image] = stored_path(row[0])
-        return paths
+        rows = self._db.execute(
+            "SELECT image, path FROM places WHERE image IN (SELECT value FROM json_each(?)) "
+            "ORDER BY image, gone IS NULL, path DESC",
+            (json.dumps([int(image) for image in images]),),
+        )
+        return {image: stored_path(path) for image, path in rows}  # of several, the last of them stays
+
+    def without_file(self, images: Iterable[int]) -> list[int]:
+        """Those of some images that have no file any more."""
+        rows = self._db.execute(
+            "SELECT value FROM json_each(?) "
+            "WHERE NOT EXISTS (SELECT 1 FROM places WHERE image = value AND gone IS NULL) ORDER BY value",
+            (json.dumps([int(image) for image in images]),),
+        )
+        return [image for (image,) in rows]
+
+    def gone_images(self) -> list[int]:
+        """Images without any file."""
+        rows = self._db.execute(
+            "SELECT DISTINCT image FROM places AS p WHERE gone IS NOT NULL "
+            "AND NOT EXISTS (SELECT 1 FROM places WHERE image = p.image AND gone IS NULL)"
+        )
+        return [image for (image,) in rows]
 
     def by_content(self, prefix: str) -> list[int]:
         """Images whose content hash begins with hexadecimal digits."""
@@ -154,6 +177,10 @@ class Files:
     def image_of(self, content: bytes) -> int | None:
         row = self._db.execute("SELECT id FROM images WHERE content = ?", (content,)).fetchone()
         return None if row is None else row[0]
+
+    def has(self, image: int) -> bool:
+        """Whether there is, or was, such a picture."""
+        return self._db.execute("SELECT 1 FROM images WHERE id = ?", (image,)).fetchone() is not None
 
     def content_of(self, image: int) -> bytes:
         return self._db.execute("SELECT content FROM images WHERE id = ?", (image,)).fetchone()[0]

@@ -13,6 +13,11 @@ suggestions   what a model suggests; never mixed with decisions
 written       the words that Topicture put, or was about to put, into the sidecar of a file
 troubles      why a sidecar could not be written at the last attempt
 regions       where in an image its likely words are; `settled` once a sidecar was written that could have them
+words         also: what to do with suggestions of a word (`policy`, and the `precision` to accept from), the word above
+              it (`parent`), and the word that it was renamed to or merged into (`merged`); such a word is deleted, too
+word_edits    what a step changed about these columns, as text: before and after
+lent          suggestions that a word has only because they were made for a word that was merged into it
+unlike_words  pairs of words that somebody said not to propose as one again
 """
 
 import sqlite3
@@ -90,6 +95,25 @@ STEPS: tuple[tuple[str, ...], ...] = (
                                  probability REAL NOT NULL, model INTEGER NOT NULL REFERENCES models,
                                  settled INTEGER NOT NULL)""",
         "CREATE INDEX regions_by_image ON regions (image, word)",
+    ),
+    (
+        """ALTER TABLE words ADD COLUMN policy TEXT NOT NULL DEFAULT 'suggest'
+           CHECK (policy IN ('suggest', 'accept', 'never'))""",
+        "ALTER TABLE words ADD COLUMN precision REAL",
+        "ALTER TABLE words ADD COLUMN parent INTEGER REFERENCES words",
+        "ALTER TABLE words ADD COLUMN merged INTEGER REFERENCES words",
+        "CREATE INDEX words_by_parent ON words (parent) WHERE parent IS NOT NULL",
+        "CREATE INDEX words_by_merged ON words (merged) WHERE merged IS NOT NULL",
+        """CREATE TABLE word_edits (batch INTEGER NOT NULL REFERENCES batches, word INTEGER NOT NULL REFERENCES words,
+                                    field TEXT NOT NULL CHECK (field IN ('policy', 'precision', 'parent', 'merged')),
+                                    before TEXT, after TEXT, PRIMARY KEY (batch, word, field)) WITHOUT ROWID""",
+        """CREATE TABLE lent (word INTEGER NOT NULL REFERENCES words, model INTEGER NOT NULL REFERENCES models,
+                              image INTEGER NOT NULL REFERENCES images,
+                              PRIMARY KEY (word, model, image)) WITHOUT ROWID""",
+        """CREATE TABLE unlike_words (first INTEGER NOT NULL REFERENCES words, second INTEGER NOT NULL REFERENCES words,
+                                      at REAL NOT NULL, PRIMARY KEY (first, second)) WITHOUT ROWID""",
+        "CREATE INDEX suggestions_by_word ON suggestions (model, word, probability)",
+        "CREATE INDEX places_living ON places (image, path) WHERE gone IS NULL",
     ),
 )
 

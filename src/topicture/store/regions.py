@@ -1,11 +1,14 @@
 """Where in a photo its likely words are, as a model found it when it last looked at the photo."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from topicture.store.database import Database
 
 __all__ = ["Box", "Regions"]
+
+_AT_ONCE = 500  # images in one question to the database
 
 
 class Box(NamedTuple):
@@ -26,7 +29,7 @@ class Regions:
         self._db = database
 
     def replace(self, model: int, boxes: Mapping[int, Iterable[Box]]) -> None:
-        """Make boxes those of their images; images that are not named keep theirs."""
+        """Store the boxes of images in place of earlier ones; images that are not named keep theirs."""
         with self._db.transaction():
             for image, found in boxes.items():
                 settled = {
@@ -51,3 +54,18 @@ class Regions:
             (image,),
         )
         return [Box(*row) for row in rows]
+
+    def certainties(self, images: Sequence[int], words: Iterable[str]) -> dict[tuple[int, str], float]:
+        """(image, word) -> how certain its surest box is, of those of the images and words that have one."""
+        found: dict[tuple[int, str], float] = {}
+        wanted = json.dumps(sorted(words))
+        for start in range(0, len(images), _AT_ONCE):
+            some = images[start : start + _AT_ONCE]
+            rows = self._db.execute(
+                "SELECT image, words.word, max(probability) FROM regions JOIN words ON words.id = regions.word "
+                f"WHERE image IN ({', '.join('?' * len(some))}) "
+                "AND words.word IN (SELECT value FROM json_each(?)) GROUP BY image, words.word",
+                (*some, wanted),
+            )
+            found.update({(image, word): certainty for image, word, certainty in rows})
+        return found

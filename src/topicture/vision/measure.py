@@ -10,16 +10,19 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from topicture.collection.identity import seen_id
 from topicture.errors import ImageError
+from topicture.moved import moved
+from topicture.vision.deep_regions import DEEP, deep_regions
 from topicture.vision.features.blobs import BLOBS, blob_features
 from topicture.vision.features.colour import colour_layout
 from topicture.vision.features.sift import sift_patches
-from topicture.vision.networks.deep import Network, load_network
+from topicture.vision.label_maps import enlarge
+from topicture.vision.networks.deep import Network, Outputs, load_network
 from topicture.vision.read import Unreadable, read_content, shrink, try_read
 from topicture.vision.recipe import OF_REGIONS, REGION_PARTS, Recipe
 from topicture.vision.region_parts import region_parts
@@ -27,6 +30,8 @@ from topicture.vision.segment import crop_dark_border, segment
 from topicture.vision.worker_process import Failure
 
 __all__ = ["Measured", "Measurer", "Task", "Unmeasured", "content_id", "exact_id", "photo_regions"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +84,8 @@ class Measurer:
         except ImageError as error:
             return Unmeasured(str(error), lasting=True)
         try:
-            pixels, labels = _regions(
-                pixels, task.labels, self.recipe, bool(set(OF_REGIONS) & set(task.steps))
-            )
-            arrays = _measure(pixels, labels, self.recipe, task.steps)
+            seen = _look(pixels, task.labels, self.recipe, bool(set(OF_REGIONS) & set(task.steps)))
+            arrays = _measure(seen, self.recipe, task.steps)
         except ImageError as error:
             return Unmeasured(str(error), lasting=False)
         return Measured(content_id(source, task.labels), arrays)
@@ -114,9 +117,8 @@ def photo_regions(
 
     Row n of a photo's regions describes the pixels labelled n. Raises ImageError.
     """
-    pixels, labels = _regions(_pixels(source, recipe.max_side), None, recipe, True)
-    assert labels is not None
-    return pixels, labels
+    seen = _look(_pixels(source, recipe.max_side), None, recipe, True)
+    return seen.pixels, seen.labels_in_full()
 
 
 def _pixels(source: str | os.PathLike | bytes | np.ndarray, max_side: int) -> np.ndarray:
@@ -128,16 +130,33 @@ def _pixels(source: str | os.PathLike | bytes | np.ndarray, max_side: int) -> np
     return outcome.pixels
 
 
-def _regions(
-    pixels: np.ndarray, own_labels: np.ndarray | None, recipe: Recipe, wanted: bool
-) -> tuple[np.ndarray, np.ndarray | None]:
+class _Seen(NamedTuple):
+    """A picture without its border; its regions, which may be divided at a smaller size; and the network's maps."""
+
+    pixels: np.ndarray
+    labels: np.ndarray | None = None
+    outputs: Outputs | None = None
+
+    def labels_in_full(self) -> np.ndarray:
+        assert self.labels is not None
+        return enlarge(self.labels, *self.pixels.shape[:2])
+
+
+def _look(pixels: np.ndarray, own_labels: np.ndarray | None, recipe: Recipe, wanted: bool) -> _Seen:
     """The picture without its border and, where wanted, its regions: its own, or those of the segmentation."""
     if own_labels is not None:
-        return pixels, resize_labels(own_labels, pixels.shape[:2])
+        return _Seen(pixels, resize_labels(own_labels, pixels.shape[:2]))
     pixels = _cut(pixels, recipe.border)
     if not wanted:
-        return pixels, None
-    return pixels, segment(pixels, recipe.segmentation, recipe.min_regions, recipe.max_regions, recipe.seed)
+        return _Seen(pixels)
+    bounds = recipe.min_regions, recipe.max_regions
+    if recipe.segmentation != DEEP:
+        return _Seen(pixels, segment(pixels, recipe.segmentation, *bounds, recipe.seed))
+    outputs = _network(recipe.network)([pixels], recipe.map_side)
+    if not outputs.maps:
+        raise ImageError(f"network {recipe.network} names no maps: it can't divide a photo into regions")
+    finest = max(outputs.maps, key=lambda feature_map: feature_map[0, 0].size)[0]
+    return _Seen(pixels, deep_regions(pixels, finest, *bounds), outputs)
 
 
 def _cut(pixels: np.ndarray, border: int | str) -> np.ndarray:
@@ -163,29 +182,27 @@ def resize_labels(labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return resized
 
 
-def _measure(
-    pixels: np.ndarray, labels: np.ndarray | None, recipe: Recipe, steps: tuple[str, ...]
-) -> dict[str, np.ndarray]:
+def _measure(seen: _Seen, recipe: Recipe, steps: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Each step's array. Deep region features are kept at half precision: three digits, a quarter of the space."""
     arrays: dict[str, np.ndarray] = {}
-    if "deep" in steps and "regions:deep" not in steps:
-        arrays["deep"] = _network(recipe.network).image_features([pixels])[0]
+    pixels, labels, outputs = seen
     if "regions:deep" in steps:
         assert labels is not None
         network = _network(recipe.network)
-        outputs = network([pixels])
-        arrays["deep"] = outputs.pooled[0]
+        outputs = outputs or network([pixels], recipe.map_side)
         arrays["regions:deep"] = network.region_features(outputs, 0, labels).astype(np.float16)
+    if "deep" in steps:
+        whole = None if outputs is None or recipe.map_side else outputs.pooled
+        arrays["deep"] = (_network(recipe.network).image_features([pixels]) if whole is None else whole)[0]
     if "regions:blobs" in steps:
-        assert labels is not None
-        arrays["regions:blobs"] = _blobs(pixels, labels)
+        arrays["regions:blobs"] = _blobs(pixels, seen.labels_in_full())
     if "colour-layout" in steps:
         arrays["colour-layout"] = colour_layout(pixels).astype(np.float32)
     if {"sift", "sift-regions"} & set(steps):
         patches = sift_patches(pixels, recipe.n_patches, recipe.seed)
         arrays["sift"] = patches.descriptors
         if labels is not None:
-            arrays["sift-regions"] = patches.regions(labels).astype(np.int32)
+            arrays["sift-regions"] = patches.regions(seen.labels_in_full()).astype(np.int32)
     if "region-areas" in steps:
         assert labels is not None
         areas = np.bincount(labels[labels >= 0], minlength=int(labels.max()) + 1)

@@ -47,14 +47,19 @@ class Description:
         The fitted way from photo to numbers: save it with the model, give it to `describe` for new photos.
     unreadable : tuple of Unreadable
         The photos left out, each with its reason.
-    kept : int array (D,)
+    positions : int array (D,)
         Position, among the photos given, of each image of the corpus.
     """
 
     corpus: Corpus
     features: Features
     unreadable: tuple[Unreadable, ...]
-    kept: np.ndarray
+    positions: np.ndarray
+
+    @property
+    def kept(self) -> np.ndarray:
+        """The earlier name of `positions`."""
+        return self.positions
 
 
 def describe(
@@ -132,10 +137,12 @@ def describe(
         if features is None:
             training = [contents[i] for i in _positions(train, len(outcomes)) if i in contents]
             features = fit_features(recipe, len(training), partial(shelf.raw, training))
-        kept = np.array(list(contents), dtype=np.int64)
-        ids = [run.ids[i] for i in kept]
-        corpus = assemble(ids, partial(shelf.raw, list(contents.values())), features, words, counts[kept])
-    return Description(corpus, features, unreadable, kept)
+        positions = np.array(list(contents), dtype=np.int64)
+        ids = [run.ids[i] for i in positions]
+        corpus = assemble(
+            ids, partial(shelf.raw, list(contents.values())), features, words, counts[positions]
+        )
+    return Description(corpus, features, unreadable, positions)
 
 
 def _plan(views: Any) -> tuple[Recipe, Features | None]:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from topicture.errors import TopictureError
+from topicture.vision.deep_regions import DEEP, DEEP_REGIONS_VERSION
 from topicture.vision.features.blobs import BLOBS
 from topicture.vision.features.colour import COLOUR_LAYOUT
 from topicture.vision.features.sift import SIFT
@@ -54,7 +55,10 @@ class Recipe:
         Photos are reduced to this longest side, in pixels, before anything else.
     border : int or "dark"
         Pixels to cut off every side after that; "dark" cuts the dark frame of a slide, if there is one.
-    segmentation, min_regions, max_regions : see `segment.segment`
+    segmentation, min_regions, max_regions : see `segment.segment`; "deep" merges by the network's map (`deep_regions`)
+    map_side : int
+        Side of the network's square input for regions; 0 takes the network's own. More shows smaller things and costs
+        a run of the network of its own; a network of one's own must take such an input.
     n_patches : int
         SIFT patches per photo.
     components : int
@@ -72,6 +76,7 @@ class Recipe:
     segmentation: str = "slic"
     min_regions: int = 6
     max_regions: int = 10
+    map_side: int = 0
     n_patches: int = 1000
     components: int = 40
     n_words: int = 500
@@ -91,11 +96,13 @@ class Recipe:
             if fields.count(name) > 1:
                 rivals = [view for view in self.views if VIEWS[view].field == name]
                 raise TopictureError(f"views {' and '.join(rivals)} both fill a corpus's {name}: choose one")
-        if self.segmentation not in segment_methods():
-            methods = ", ".join(segment_methods())
+        if self.segmentation not in (*segment_methods(), DEEP):
+            methods = ", ".join((*segment_methods(), DEEP))
             raise TopictureError(f"no segmentation called {self.segmentation!r}: choose from {methods}")
         if self.border != "dark" and not (isinstance(self.border, int) and self.border >= 0):
             raise TopictureError(f'border must be a number of pixels or "dark", not {self.border!r}')
+        if self.map_side and not 32 <= self.map_side <= 2048:
+            raise TopictureError(f"map_side must be 0 or 32 to 2048 pixels, not {self.map_side!r}")
         if min(self.max_side, self.n_patches, self.components, self.n_words) < 1:
             raise TopictureError("max_side, n_patches, components and n_words must be at least 1")
 
@@ -116,11 +123,15 @@ class Recipe:
         """
         pixels = f"read{READ_VERSION} side{self.max_side} border{self.border}"
         regions = f"{self.segmentation}{SEGMENT_VERSION} {self.min_regions}-{self.max_regions} regions seed{self.seed}"
-        network = network_key(self.network) if {"deep", "regions:deep"} & set(self.steps) else ""
+        by_map = self.segmentation == DEEP and self.has_regions
+        network = network_key(self.network) if by_map or {"deep", "regions:deep"} & set(self.steps) else ""
+        maps = f"{network} map{self.map_side}" if self.map_side else network
+        if self.segmentation == DEEP:
+            regions = f"{DEEP}{DEEP_REGIONS_VERSION} {self.min_regions}-{self.max_regions} regions by {maps}"
         patches = f"{SIFT.key} {self.n_patches} patches seed{self.seed}"
         ways = {
             "deep": network,
-            "regions:deep": network,
+            "regions:deep": maps,
             "regions:blobs": BLOBS.key,
             "colour-layout": COLOUR_LAYOUT.key,
             "sift": patches,

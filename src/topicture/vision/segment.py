@@ -16,13 +16,23 @@ Ward's criterion (small or similar pairs first), and where the pieces are too fe
 from collections.abc import Callable
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 from scipy.sparse.linalg import ArpackError
 from skimage.graph import RAG, cut_normalized
 from skimage.segmentation import felzenszwalb, slic
 
 from topicture.errors import ImageError, TopictureError
+from topicture.vision.label_maps import (
+    adjacency,
+    contiguous,
+    enlarge,
+    lab_colours,
+    largest_first,
+    merge_down,
+    region_colours,
+    shrink_to,
+    split_to,
+)
 
 __all__ = ["SEGMENT_VERSION", "check_pixels", "crop_dark_border", "dark_border", "segment", "segment_methods"]
 
@@ -75,9 +85,9 @@ def segment(
         raise TopictureError(f"unknown segmentation {method!r}: choose from {', '.join(_METHODS)}")
     if not 1 <= min_regions <= max_regions:
         raise TopictureError(f"region bounds must be 1 <= min <= max, not {min_regions} and {max_regions}")
-    small = _shrink(pixels)
-    labels = _METHODS[method](_Task(small, _lab(small), min_regions, max_regions, seed))
-    return _enlarge(labels, *pixels.shape[:2])
+    small = shrink_to(pixels, WORKING_SIDE)
+    labels = _METHODS[method](_Task(small, lab_colours(small), min_regions, max_regions, seed))
+    return enlarge(labels, *pixels.shape[:2])
 
 
 def segment_methods() -> tuple[str, ...]:
@@ -145,7 +155,7 @@ class _Task(NamedTuple):
 
 
 def _by_slic(task: _Task) -> np.ndarray:
-    return _largest_first(_bound(_superpixels(task.pixels), task))
+    return largest_first(_bound(_superpixels(task.pixels), task))
 
 
 def _by_ncuts(task: _Task) -> np.ndarray:
@@ -155,7 +165,7 @@ def _by_ncuts(task: _Task) -> np.ndarray:
         regions = _normalized_cut(superpixels, task, threshold)
         if regions.max() + 1 >= task.min_regions:
             break
-    return _largest_first(_bound(regions, task))
+    return largest_first(_bound(regions, task))
 
 
 def _by_felzenszwalb(task: _Task) -> np.ndarray:
@@ -164,7 +174,7 @@ def _by_felzenszwalb(task: _Task) -> np.ndarray:
     # A piece of less than half a superpixel tells nothing, and the floor bounds the merging that follows.
     min_size = max(2, task.pixels[..., 0].size // (2 * N_SUPERPIXELS))
     pieces = felzenszwalb(task.pixels, scale=200, sigma=0.8, min_size=min_size)
-    return _largest_first(_bound(_contiguous(pieces), task))
+    return largest_first(_bound(contiguous(pieces), task))
 
 
 def _by_grid(task: _Task) -> np.ndarray:
@@ -172,7 +182,7 @@ def _by_grid(task: _Task) -> np.ndarray:
     n_rows, n_columns = _grid_shape(height, width, task.min_regions, task.max_regions)
     row = np.arange(height) * n_rows // height
     column = np.arange(width) * n_columns // width
-    return _split_to(row[:, None] * n_columns + column, min(task.min_regions, height * width))
+    return split_to(row[:, None] * n_columns + column, min(task.min_regions, height * width))
 
 
 _METHODS: dict[str, Callable[[_Task], np.ndarray]] = {
@@ -186,7 +196,7 @@ _METHODS: dict[str, Callable[[_Task], np.ndarray]] = {
 def _superpixels(pixels: np.ndarray) -> np.ndarray:
     if _few_pixels(pixels):
         return np.arange(pixels[..., 0].size).reshape(pixels.shape[:2])
-    return _contiguous(slic(pixels, N_SUPERPIXELS, compactness=20, max_num_iter=5, start_label=0))
+    return contiguous(slic(pixels, N_SUPERPIXELS, compactness=20, max_num_iter=5, start_label=0))
 
 
 def _few_pixels(pixels: np.ndarray) -> bool:
@@ -195,14 +205,14 @@ def _few_pixels(pixels: np.ndarray) -> bool:
 
 def _normalized_cut(superpixels: np.ndarray, task: _Task, threshold: float) -> np.ndarray:
     """Superpixels grouped by recursive two-way cuts, none dearer than `threshold`."""
-    _, colour = _sizes_and_colours(superpixels, task.lab)
+    colour = region_colours(superpixels, task.lab)
     graph = RAG()
     graph.add_nodes_from((n, {"labels": [n]}) for n in range(len(colour)))
-    for a, b in zip(*np.nonzero(np.triu(_adjacency(superpixels))), strict=True):
+    for a, b in zip(*np.nonzero(np.triu(adjacency(superpixels))), strict=True):
         similarity = np.exp(-np.sum((colour[a] - colour[b]) ** 2) / NCUT_SCALE)
         graph.add_edge(int(a), int(b), weight=float(similarity))
     try:
-        return _contiguous(cut_normalized(superpixels, graph, thresh=threshold, rng=task.seed))
+        return contiguous(cut_normalized(superpixels, graph, thresh=threshold, rng=task.seed))
     except ArpackError:  # no eigenvector found: the superpixels themselves are still a segmentation
         return superpixels
 
@@ -225,103 +235,6 @@ def _grid_shape(height: int, width: int, min_regions: int, max_regions: int) -> 
 
 def _bound(labels: np.ndarray, task: _Task) -> np.ndarray:
     """Merge and split regions until their number is within the task's bounds."""
-    labels = _merge_down(labels, task.lab, task.min_regions, task.max_regions)
-    return _split_to(labels, min(task.min_regions, labels.size))
-
-
-def _merge_down(labels: np.ndarray, lab: np.ndarray, min_regions: int, max_regions: int) -> np.ndarray:
-    """Merge neighbours down to `max_regions`, and on towards `min_regions` while they look alike.
-
-    Ward's criterion: merging a and b adds n_a n_b / (n_a + n_b) |c_a - c_b|^2 to the scatter of colours, so the
-    cheapest pair is the smallest or the most similar.
-    """
-    size, colour = _sizes_and_colours(labels, lab)
-    adjacent = _adjacency(labels)
-    distance2 = np.sum((colour[:, None] - colour[None]) ** 2, axis=2)
-    cost = np.where(adjacent, size[:, None] * size / (size[:, None] + size) * distance2, np.inf)
-    owner = np.arange(len(size))
-    n_regions = len(size)
-    while n_regions > min_regions:
-        a, b = divmod(int(np.argmin(cost)), len(size))
-        if not np.isfinite(cost[a, b]):
-            break
-        if n_regions <= max_regions and np.sum((colour[a] - colour[b]) ** 2) > ALIKE**2:
-            break
-        owner[owner == b] = a
-        colour[a] = (size[a] * colour[a] + size[b] * colour[b]) / (size[a] + size[b])
-        size[a] += size[b]
-        adjacent[a] |= adjacent[b]
-        adjacent[:, a] = adjacent[a]
-        adjacent[b] = adjacent[:, b] = adjacent[a, a] = False
-        fresh = size[a] * size / (size[a] + size) * np.sum((colour[a] - colour) ** 2, axis=1)
-        cost[a] = cost[:, a] = np.where(adjacent[a], fresh, np.inf)
-        cost[b] = cost[:, b] = np.inf
-        n_regions -= 1
-    return _contiguous(owner[labels])
-
-
-def _split_to(labels: np.ndarray, n_regions: int) -> np.ndarray:
-    """Halve the largest region, across its longer axis, until there are `n_regions`."""
-    labels = labels.copy()
-    for new in range(int(labels.max()) + 1, n_regions):
-        rows, columns = np.nonzero(labels == np.argmax(np.bincount(labels.ravel())))
-        along = rows if np.ptp(rows) > np.ptp(columns) else columns
-        far = np.argsort(along, kind="stable")[len(along) // 2 :]
-        labels[rows[far], columns[far]] = new
-    return labels
-
-
-def _sizes_and_colours(labels: np.ndarray, lab: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pixel counts (n,) and mean Lab colours (n, 3) of the regions."""
-    flat = labels.ravel()
-    size = np.bincount(flat).astype(float)
-    sums = [np.bincount(flat, weights=lab[..., channel].ravel()) for channel in range(3)]
-    return size, np.stack(sums, axis=1) / size[:, None]
-
-
-def _adjacency(labels: np.ndarray) -> np.ndarray:
-    """bool (n, n): regions that share a side of a pixel; no region neighbours itself."""
-    n = int(labels.max()) + 1
-    touching = np.zeros((n, n), dtype=bool)
-    touching[labels[:, :-1], labels[:, 1:]] = True
-    touching[labels[:-1], labels[1:]] = True
-    touching |= touching.T
-    np.fill_diagonal(touching, False)
-    return touching
-
-
-def _contiguous(labels: np.ndarray) -> np.ndarray:
-    """The same regions as 0 .. n - 1."""
-    present = np.bincount(labels.ravel()) > 0
-    return (np.cumsum(present) - 1)[labels]
-
-
-def _largest_first(labels: np.ndarray) -> np.ndarray:
-    """The same regions by decreasing size; equal sizes in reading order of their first pixel."""
-    _, first, size = np.unique(labels, return_index=True, return_counts=True)
-    rank = np.empty(len(size), dtype=np.int64)
-    rank[np.lexsort((first, -size))] = np.arange(len(size))
-    return rank[labels]
-
-
-# --- Working size ---------------------------------------------------------------------------------------------
-
-
-def _shrink(pixels: np.ndarray) -> np.ndarray:
-    height, width = pixels.shape[:2]
-    factor = WORKING_SIDE / max(height, width)
-    if factor >= 1:
-        return pixels
-    size = max(1, round(width * factor)), max(1, round(height * factor))
-    return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
-
-
-def _enlarge(labels: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Labels at the picture's own size: every pixel takes the label of the working pixel that covers it."""
-    rows = np.arange(height) * labels.shape[0] // height
-    columns = np.arange(width) * labels.shape[1] // width
-    return labels[rows[:, None], columns].astype(np.int32)
-
-
-def _lab(pixels: np.ndarray) -> np.ndarray:
-    return cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
+    look = region_colours(labels, task.lab)
+    labels = merge_down(labels, look, task.min_regions, task.max_regions, ALIKE)
+    return split_to(labels, min(task.min_regions, labels.size))

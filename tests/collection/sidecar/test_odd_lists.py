@@ -53,3 +53,18 @@ def test_what_else_a_list_says_stays_when_our_words_go(picture, beside):
     assert b'f:x="kept"' in beside.read_bytes()
     assert b'f:y="kept too"' in beside.read_bytes()
     assert photo_keywords(picture).words == ()
+
+
+def test_a_second_record_of_a_word_does_not_count_later(picture, beside):
+    """Of another program's making: a copied record, say. The first write leaves one."""
+    machine = Tag("guess", probability=0.75, by_machine=True)
+    write_sidecar(picture, add=[machine])
+    content = beside.read_text()
+    begin = content.index('<rdf:li rdf:parseType="Resource">')
+    record = content[begin : content.index("</rdf:li>", begin) + len("</rdf:li>")]
+    beside.write_text(content.replace(record, record.replace("machine", "person") + record))
+    assert write_sidecar(picture, add=[machine]).changed
+    assert not write_sidecar(picture, add=[machine]).changed
+    assert beside.read_text().count("<topicture:word>guess<") == 1
+    write_sidecar(picture, remove=["guess"])
+    assert "guess" not in beside.read_text()

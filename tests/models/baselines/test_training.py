@@ -17,7 +17,7 @@ from topicture.models.baselines.training import (
     batches,
     dense,
     descend,
-    kept,
+    keep_mask,
     on_device,
     product,
     rounded_up,
@@ -58,8 +58,8 @@ def test_every_row_comes_once_a_round_and_batches_have_one_size(n, size):
 
 
 def test_the_share_that_is_dropped(rng):
-    assert kept((200, 1000), 0.7, rng).mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 200_000))
-    assert kept((200, 1000), 0.0, rng).all()
+    assert keep_mask((200, 1000), 0.7, rng).mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 200_000))
+    assert keep_mask((200, 1000), 0.0, rng).all()
 
 
 def distance(weights, data, draw):

@@ -168,7 +168,7 @@ def test_the_same_code_regularises_gm_mixture(rng):
     prior = gm_mixture.Prior(0.01, 0.01, floor)
     start = gm_mixture.init_params(corpus, 2, prior, rng, smoothing="ml")
     base = gm_mixture.make_model()
-    model = lap.held(base, gm_mixture.statistics)
+    model = lap.with_fixed_posteriors(base, gm_mixture.statistics)
     upper = np.triu(rng.random((30, 30)) < 0.1, 1).astype(float)
     graph, batches = Graph.from_adjacency(upper + upper.T), Batches(corpus, base.views)
     rough = []

@@ -12,7 +12,8 @@ from sklearn.base import clone
 
 import topicture as tp
 from topicture.corpus import Corpus
-from topicture.errors import TopictureError, UnknownModel
+from topicture.errors import ModelFileError, TopictureError, UnknownModel
+from topicture.models.files import read_model, write_model
 from topicture.models.spaces import embedding, iwe
 from topicture.models.spaces.embedding import (
     Ridge,
@@ -232,3 +233,25 @@ def test_too_few_images_for_a_validation_take_the_first_of_the_candidates(rng):
     corpus = make_visible_groups(rng)[:12]
     model = IWE("empirical", ridge_images="auto", n_init=1).fit(corpus)
     assert model.plan_ == (2, Ridge(0.1, 0.5))
+
+
+@pytest.mark.parametrize("base", [255, None, "knn", ["nlsa"]])
+def test_a_file_whose_base_is_another_is_refused(base, tiny_corpus, tmp_path):
+    path = tmp_path / "model"
+    tp.make_annotator("iwe", base="empirical", n_init=1, max_iter=1).fit(tiny_corpus).save(path)
+    header, arrays = read_model(path)
+    write_model(path, {**header, "params": {**header["params"], "base": base}}, arrays)
+    with pytest.raises(ModelFileError, match="the base is called"):
+        tp.load_annotator(path)
+
+
+@pytest.mark.parametrize(
+    "ridges", [["x", 0.5], [0.1, None], [0, 0.5], [0.1, float("inf")], [-1.0, 0.5], [0.1]]
+)
+def test_a_file_whose_ridges_are_none_is_refused(ridges, tiny_corpus, tmp_path):
+    path = tmp_path / "model"
+    tp.make_annotator("iwe", base="empirical", n_init=1, max_iter=1).fit(tiny_corpus).save(path)
+    header, arrays = read_model(path)
+    write_model(path, {**header, "facts": {**header["facts"], "ridges": ridges}}, arrays)
+    with pytest.raises(ModelFileError):
+        tp.load_annotator(path)

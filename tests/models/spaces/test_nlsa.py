@@ -7,8 +7,10 @@ from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import chi2_kernel, cosine_similarity
 from test_lsa import make_corpus
 
+import topicture as tp
 from topicture.corpus import Corpus
-from topicture.errors import CorpusError, TopictureError
+from topicture.errors import CorpusError, ModelFileError, TopictureError
+from topicture.models.files import read_model, write_model
 from topicture.models.neighbours import unit_rows
 from topicture.models.spaces import nlsa
 from topicture.models.spaces.kernels import KERNELS, kernel_fn, median_bandwidth
@@ -164,3 +166,26 @@ def test_settings_that_cannot_work_are_refused(rng, params):
     (name,) = params
     with pytest.raises(TopictureError, match=name):
         NLSA(**params).fit(make_corpus(rng))
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -0.0, -1.0, 1e-300, 1e300, float("inf"), float("nan")])
+def test_a_file_with_a_kernel_that_cant_be_is_refused(bandwidth, tiny_corpus, tmp_path):
+    path = tmp_path / "model"
+    tp.make_annotator("nlsa", n_components=3).fit(tiny_corpus).save(path)
+    header, arrays = read_model(path)
+    space = {**header["facts"]["space"], "bandwidth": bandwidth}
+    write_model(path, {**header, "facts": {**header["facts"], "space": space}}, arrays)
+    with pytest.raises(ModelFileError, match="bandwidth"):
+        tp.load_annotator(path)
+
+
+@pytest.mark.parametrize(("value", "kernel"), [(np.inf, "gaussian"), (-1.0, "chi-square")])
+def test_a_file_with_anchors_that_the_kernel_cant_take_is_refused(value, kernel, tiny_corpus, tmp_path):
+    path = tmp_path / "model"
+    tp.make_annotator("nlsa", n_components=3).fit(tiny_corpus).save(path)
+    header, arrays = read_model(path)
+    anchors = np.full_like(arrays["space.anchors"], value)
+    params = {**header["params"], "kernel": kernel}
+    write_model(path, {**header, "params": params}, {**arrays, "space.anchors": anchors})
+    with pytest.raises(ModelFileError):
+        tp.load_annotator(path)

@@ -12,7 +12,8 @@ word that is harder to see be trusted less; the isotonic step corrects the shape
 whose captions the annotator had not seen.
 
 D images, V words. `known` (D, V) says which pairs a person has judged: all words of a captioned image, but only the
-decided words of an image that was merely reviewed.
+decided words of an image that was merely reviewed. `truth` (D, V) is true or false, or the probability of it where a
+word may have been left out (`shift.completeness`).
 """
 
 from typing import Any, NamedTuple
@@ -46,6 +47,7 @@ MAX_KNOTS = 256
 STEP_SHRINKAGE = 5.0  # pseudo-observations that draw a step of the shape towards the raw probability
 EVEN_ODDS = 0.5
 SHRINKAGE = 5.0  # pseudo-observations that pull a tag's precision towards that of all tags
+GROUPED_SHRINKAGE = 20.0  # where pairs of one group tell much the same
 
 
 class Presence(NamedTuple):
@@ -67,14 +69,14 @@ class Presence(NamedTuple):
         return self._asdict()
 
 
-def fit_presence(p: Floats, truth: Bools, known: Bools, *, seed: int = 0) -> Presence:
+def fit_presence(p: Floats, truth: Any, known: Bools, *, seed: int = 0) -> Presence:
     """Learn the calibration from held-out word distributions (D, V) and what people said.
 
     Raises CorpusError where no judged pair is true or none is false: nothing can be learned then.
     """
-    if not (truth & known).any() or not (~truth & known).any():
+    if not (truth > 0)[known].any() or not (truth < 1)[known].any():
         raise CorpusError("too few judged tags to say how probable a suggestion is; tag more photos")
-    counts = (truth & known).sum(axis=0) + 0.5
+    counts = (truth * known).sum(axis=0) + 0.5
     blank = Presence(
         coefficients=np.zeros(4),
         frequency=counts / (known.sum(axis=0) + 1.0),
@@ -89,9 +91,7 @@ def fit_presence(p: Floats, truth: Bools, known: Bools, *, seed: int = 0) -> Pre
     return fitted._replace(knots=knots, values=values)
 
 
-def cross_fitted(
-    p: Floats, truth: Bools, known: Bools, fold_of: NDArray[np.int64], *, seed: int = 0
-) -> Floats:
+def cross_fitted(p: Floats, truth: Any, known: Bools, fold_of: NDArray[np.int64], *, seed: int = 0) -> Floats:
     """Presence of each image by a calibration that has not seen its fold: what an honest judgement needs, (D, V).
 
     Images of no fold (-1), such as those that were reviewed but have no caption, are dealt out evenly.
@@ -111,17 +111,26 @@ class JudgedPairs(NamedTuple):
 
     word: NDArray[np.int64]  # (n,)
     presence: Floats  # (n,)
-    truth: Bools  # (n,)
+    truth: Any  # (n,) true or false, or how probably true
+    weight: Any = None  # (n,) how much a pair counts; None: all alike
+    group: Any = None  # (n,) pairs of one group stand or fall together; None: each by itself
 
     @classmethod
-    def of(cls, presence: Floats, truth: Bools, known: Bools) -> "JudgedPairs":
+    def of(cls, presence: Floats, truth: Any, known: Bools) -> "JudgedPairs":
         """The known pairs of (D, V) tables."""
         return cls(np.nonzero(known)[1], presence[known], truth[known])
 
+    def at(self, kept: Any) -> "JudgedPairs":
+        """Some of the pairs."""
+        return JudgedPairs(*(None if part is None else part[kept] for part in self))
+
     def above(self, presence: float) -> "JudgedPairs":
         """The pairs from a presence on: all that thresholds ask for, and a small part of the whole."""
-        kept = self.presence >= presence
-        return JudgedPairs(self.word[kept], self.presence[kept], self.truth[kept])
+        return self.at(self.presence >= presence)
+
+    @property
+    def weights(self) -> Floats:
+        return np.ones(len(self.word)) if self.weight is None else np.asarray(self.weight, np.float64)
 
 
 # --- Judging ------------------------------------------------------------------------------------------------------
@@ -140,16 +149,17 @@ class ReliabilityBin(NamedTuple):
 def reliability(pairs: JudgedPairs, n_bins: int = 10) -> list[ReliabilityBin]:
     """Promised and observed frequency in bins of equal width; empty bins are left out."""
     bins = np.minimum((pairs.presence * n_bins).astype(int), n_bins - 1)
+    weights = pairs.weights
     return [
         ReliabilityBin(
             b / n_bins,
             (b + 1) / n_bins,
-            int(inside.sum()),
-            float(pairs.presence[inside].mean()),
-            float(pairs.truth[inside].mean()),
+            round(float(weights[inside].sum())),
+            float(np.average(pairs.presence[inside], weights=weights[inside])),
+            float(np.average(pairs.truth[inside], weights=weights[inside])),
         )
         for b in range(n_bins)
-        if (inside := bins == b).any()
+        if weights[inside := bins == b].sum() > 0
     ]
 
 
@@ -163,22 +173,31 @@ def calibration_error(bins: list[ReliabilityBin]) -> float:
     return sum(b.n * abs(b.promised - b.observed) for b in told) / total if total else float("nan")
 
 
-def thresholds(pairs: JudgedPairs, n_words: int, precision: float) -> Floats:
+def thresholds(pairs: JudgedPairs, n_words: int, precision: float, *, below: Floats | None = None) -> Floats:
     """For each word the lowest presence from which on suggestions reach a precision, (V,); infinite where none does.
 
     A word with few held-out tags says little by itself: its precision is shrunk towards that of all words at the same
     presence. The lowest place is sought downwards from the surest suggestion and kept at the first failure, so a lucky
     run further down does not count. Whatever the others reach together, a suggestion that is more probably wrong than
     right is never above a threshold.
+
+    Where pairs come in groups, what all words reach is lessened by its standard error over groups. `below` (V,) is the
+    highest presence of a word that there is to accept: what was accepted before does not vouch for the rest.
     """
-    pooled = _pooled_precision(pairs.presence, pairs.truth)
+    if below is not None:
+        pairs = pairs.at(pairs.presence <= below[pairs.word])
+    pooled = _pooled_precision(pairs)
+    shrinkage = SHRINKAGE if pairs.group is None else GROUPED_SHRINKAGE
     found = np.full(n_words, np.inf)
-    for word in np.unique(pairs.word):
-        rows = pairs.word == word
-        order = np.argsort(-pairs.presence[rows], kind="stable")
-        p, is_true = pairs.presence[rows][order], pairs.truth[rows][order]
-        n = np.arange(1, len(p) + 1)
-        estimate = (np.cumsum(is_true) + SHRINKAGE * np.interp(p, *pooled)) / (n + SHRINKAGE)
+    if not len(pairs.word):
+        return found
+    by_word = np.argsort(pairs.word, kind="stable")
+    words, starts = np.unique(pairs.word[by_word], return_index=True)
+    for word, rows in zip(words, np.split(by_word, starts[1:]), strict=True):
+        order = rows[np.argsort(-pairs.presence[rows], kind="stable")]
+        p, weight = pairs.presence[order], pairs.weights[order]
+        hits = np.cumsum(weight * pairs.truth[order])
+        estimate = (hits + shrinkage * np.interp(p, *pooled)) / (np.cumsum(weight) + shrinkage)
         last_of_ties = np.append(p[1:] < p[:-1], True)
         reached = (estimate >= precision)[last_of_ties]
         n_good = len(reached) if reached.all() else int(np.argmin(reached))
@@ -187,14 +206,23 @@ def thresholds(pairs: JudgedPairs, n_words: int, precision: float) -> Floats:
     return found
 
 
-def _pooled_precision(p: Floats, is_true: Bools) -> tuple[Floats, Floats]:
-    """Precision of everything at or above a presence, at 101 presences."""
+def _pooled_precision(pairs: JudgedPairs) -> tuple[Floats, Floats]:
+    """Precision of everything at or above a presence, at 101 presences; less its standard error over groups."""
     grid = np.linspace(0, 1, 101)
-    order = np.argsort(p)
-    hits = np.concatenate([np.cumsum(is_true[order][::-1])[::-1], [0]])
-    first = np.searchsorted(p[order], grid)
-    n = len(p) - first
-    return grid, (hits[first] + grid) / (n + 1)
+    order = np.argsort(pairs.presence, kind="stable")
+    weight, truth = pairs.weights[order], np.asarray(pairs.truth, np.float64)[order]
+    first = np.searchsorted(pairs.presence[order], grid)
+    hits, n = (np.append(np.cumsum(part[::-1])[::-1], 0.0)[first] for part in (weight * truth, weight))
+    precision = (hits + grid) / (n + 1)
+    if pairs.group is None:
+        return grid, precision
+    group = np.unique(np.asarray(pairs.group)[order], return_inverse=True)[1]
+    for k, start in enumerate(first):
+        misses = np.bincount(group[start:], weight[start:] * (truth[start:] - precision[k]))
+        n_groups = np.count_nonzero(np.bincount(group[start:]))
+        spread = (misses @ misses) * n_groups / max(n_groups - 1, 1)
+        precision[k] -= np.sqrt(spread) / (n[k] + 1)
+    return grid, precision
 
 
 # --- Fitting ------------------------------------------------------------------------------------------------------
@@ -206,7 +234,7 @@ def _linear(presence: Presence, p: Floats) -> Floats:
     return a * smooth + b * np.log(presence.frequency) + c * p + d + presence.offsets
 
 
-def _shared(blank: Presence, p: Floats, truth: Bools, known: Bools, seed: int) -> Floats:
+def _shared(blank: Presence, p: Floats, truth: Any, known: Bools, seed: int) -> Floats:
     """a, b, c, d by logistic regression."""
     rows, words = np.nonzero(known)
     if len(rows) > MAX_PAIRS:
@@ -216,12 +244,20 @@ def _shared(blank: Presence, p: Floats, truth: Bools, known: Bools, seed: int) -
     smooth = np.log(values + SMOOTHING * blank.share[words])
     pairs = np.column_stack([smooth, np.log(blank.frequency[words]), values])
     centre, scale = pairs.mean(axis=0), np.maximum(pairs.std(axis=0), 1e-6)
-    model = LogisticRegression(C=10.0, max_iter=500).fit((pairs - centre) / scale, truth[rows, words])
+    rows_, yes = (pairs - centre) / scale, np.asarray(truth[rows, words], np.float64)
+    if ((yes > 0) & (yes < 1)).any():  # a pair that may be true is so in part, and in part not
+        weight, rows_ = np.concatenate([yes, 1 - yes]), np.concatenate([rows_, rows_])
+        answer = np.repeat([1, 0], len(yes))
+        model = LogisticRegression(C=10.0, max_iter=500).fit(
+            rows_[weight > 0], answer[weight > 0], weight[weight > 0]
+        )
+    else:
+        model = LogisticRegression(C=10.0, max_iter=500).fit(rows_, yes > 0)
     slopes = model.coef_[0] / scale
     return np.append(slopes, model.intercept_[0] - slopes @ centre)
 
 
-def _offsets(linear: Floats, truth: Bools, known: Bools) -> Floats:
+def _offsets(linear: Floats, truth: Any, known: Bools) -> Floats:
     """The u_w of highest posterior probability under u_w ~ N(0, OFFSET_VARIANCE), by Newton's method for all words."""
     offsets = np.zeros(linear.shape[1])
     weight = known.astype(np.float64)
@@ -233,7 +269,7 @@ def _offsets(linear: Floats, truth: Bools, known: Bools) -> Floats:
     return offsets
 
 
-def _shape(raw: Floats, is_true: Bools) -> tuple[Floats, Floats]:
+def _shape(raw: Floats, is_true: Any) -> tuple[Floats, Floats]:
     """Knots and values of the isotonic regression of truth on the raw probability.
 
     A step of few pairs is drawn towards the raw probability, so that three lucky pairs do not make a certainty; between

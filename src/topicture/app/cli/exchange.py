@@ -31,8 +31,16 @@ def register(app: typer.Typer) -> None:
 def write(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
     regions: Annotated[
-        bool, typer.Option(help="Also write which part of the photo a word belongs to.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--regions/--no-regions",
+            help="Which part of the photo a word belongs to; by default only from a model that has proved itself.",
+            show_default=False,
+        ),
+    ] = None,
+    certainty: Annotated[
+        float, typer.Option(min=0, max=1, help="Write no region that is less certain.")
+    ] = 0.7,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -42,7 +50,7 @@ def write(
 
     library = find(catalog)
     with Stages(quiet=quiet or as_json) as stages:
-        result = library.write(dry_run=dry_run, regions=regions, report=stages)
+        result = library.write(dry_run=dry_run, regions=regions, certainty=certainty, report=stages)
     if as_json:
         print_json(result)
     elif not quiet:

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from topicture.app.cli.common import CatalogOption, ForceOption, JsonOption, find, print_json
-from topicture.app.verbs.plain import as_plain
 from topicture.collection.words import printable
 
 __all__ = ["register"]
@@ -59,25 +58,24 @@ def regions(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Draw the regions into this PNG file.")
     ] = None,
-    only_tags: Annotated[bool, typer.Option(help="Choose only among the photo's tags.")] = False,
+    tags: Annotated[bool, typer.Option(help="Prefer the photo's own tags, where it has some.")] = True,
     force: ForceOption = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show which word belongs to which part of a photo, in print or as a picture."""
-    from topicture.app.learning.labelling import boxes_of
-
     library = find(catalog)
     output = None if out is None else library.picture(out, force=force)
-    labelled = library.regions(image, only_tags=only_tags)
+    labelled = library.regions(image, tags=tags)
     if out is not None and output is not None:
         from topicture.app.verbs.drawing import draw_regions
 
         output.write({out.name: draw_regions(labelled)})
     if as_json:
-        print_json({**as_plain(labelled), "boxes": boxes_of(labelled)})
+        print_json(labelled)
         return
     for region in sorted(labelled.regions, key=lambda region: -region.area):
-        print(f"{region.area:5.0%} of the photo  {printable(region.word)}  ({region.probability:.0%})")
+        sure = f"{printable(region.word)}  ({region.probability:.0%})" if region.word else "no word"
+        print(f"{region.area:5.0%} of the photo  {sure}")
     if out is not None:
         print(f"Drawn: {printable(str(out))}")

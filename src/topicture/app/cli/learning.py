@@ -16,6 +16,7 @@ from topicture.app.cli.common import (
     tell_lines,
 )
 from topicture.app.counting import counted
+from topicture.app.verbs.plain import as_plain
 
 __all__ = ["register"]
 
@@ -80,8 +81,10 @@ def annotate(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Suggest words, with probabilities, for the photos that have none."""
+    """Suggest words, with probabilities, for the photos that have none; accept those whose tag's policy says so."""
     from topicture.app.console.progress_bars import Stages
+    from topicture.app.console.words import print_policies
+    from topicture.app.verbs.words.policies import apply_policies
 
     library = find(catalog)
     with Stages(quiet=quiet or as_json) as stages:
@@ -93,14 +96,17 @@ def annotate(
             workers=workers,
             report=stages,
         )
+        with library.writing("annotate") as opened:
+            accepted = apply_policies(opened)
     if as_json:
-        print_json(result)
+        print_json({**as_plain(result), "accepted": accepted})
     elif not quiet:
         print(
             f"{result.model} suggests {counted(result.suggestions, 'tag')} for {result.with_suggestions} of "
             f"{counted(result.asked_for, 'photo' if everything else 'untagged photo')}; "
             f"{counted(result.photos, 'photo')} can be searched."
         )
+        print_policies(accepted)
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)
 

@@ -7,6 +7,7 @@ import typer
 
 from topicture.app.cli.common import CatalogOption, JsonOption, QuietOption, find, print_json
 from topicture.app.counting import counted
+from topicture.app.verbs.plain import as_plain
 from topicture.collection.words import printable
 
 __all__ = ["register"]
@@ -92,14 +93,44 @@ def tag(
 
 
 def tags(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Tags, as the options want them; or texts to look for in tags.")
+    ] = None,
     delete: Annotated[
         str | None, typer.Option(help="Remove this tag from every photo, and stop suggesting it.")
     ] = None,
+    rename: Annotated[bool, typer.Option("--rename", help="OLD NEW: give a tag another name.")] = False,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="OLD... INTO: make tags one; photos with any of them have it.")
+    ] = False,
+    parent: Annotated[
+        bool, typer.Option("--parent", help="TAG ABOVE: put a tag below another; TAG alone: below none.")
+    ] = False,
+    policy: Annotated[
+        bool,
+        typer.Option(
+            "--policy", help="TAG suggest, TAG accept 0.95 (by itself, from that precision on), or TAG never."
+        ),
+    ] = False,
+    proposals: Annotated[
+        bool, typer.Option("--proposals", help="List tags that may be one: plurals, spellings, same photos.")
+    ] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List all tags with the number of photos that have them; or delete one everywhere."""
+    """List all tags with the number of photos that have them; or delete, rename, merge and arrange them.
+
+    'topicture undo' takes a change back. (Tags that begin with a dash go after `--`.)
+    """
+    from topicture.app.console.words import print_edit, print_proposals, print_words
+    from topicture.app.verbs.words import editing, listing
+    from topicture.app.verbs.words.proposals import propose_merges
+
     library = find(catalog)
+    chosen = [delete is not None, rename, merge, parent, policy, proposals]
+    if sum(chosen) > 1:
+        raise typer.BadParameter("choose one of --delete, --rename, --merge, --parent, --policy, --proposals")
+    given = words or []
     if delete is not None:
         n = library.delete_tag(delete)
         result = {"deleted": delete, "photos": n}
@@ -107,17 +138,47 @@ def tags(
             f"Deleted {printable(delete)} from {counted(n, 'photo')}; "
             "'topicture write' removes it from the sidecars, 'topicture undo' restores it."
         )
-        return
-    rows = library.words()
-    if as_json:
-        print_json([{"word": word, "present": yes, "rejected": no} for word, yes, no in rows])
-        return
-    for word, yes, no in rows:
-        print(f"{yes:7}  {printable(word)}" + (f"  (rejected for {counted(no, 'photo')})" if no else ""))
+    elif rename or merge or parent or policy:
+        with library.writing("tags") as opened:
+            if rename:
+                edit = editing.rename_word(opened, *_exactly(given, 2, 2, "--rename OLD NEW"))
+            elif merge:
+                *former, into = _exactly(given, 2, None, "--merge OLD... INTO")
+                edit = editing.merge_words(opened, former, into)
+            elif parent:
+                child, *above = _exactly(given, 1, 2, "--parent TAG [ABOVE]")
+                edit = editing.set_parent(opened, child, above[0] if above else None)
+            else:
+                word, wanted, *least = _exactly(given, 2, 3, "--policy TAG POLICY [PRECISION]")
+                edit = editing.set_policy(opened, word, wanted, _number(least[0]) if least else None)
+        print_json(edit) if as_json else print_edit(edit)
+    elif proposals:
+        with library.reading() as opened:
+            found = propose_merges(opened)
+        print_json(found) if as_json else print_proposals(found)
+    else:
+        with library.reading() as opened:
+            rows = listing.list_words(opened, " ".join(given))
+        print_json([{**as_plain(row), "present": row.photos} for row in rows]) if as_json else print_words(
+            rows
+        )
+
+
+def _exactly(given: list[str], least: int, most: int | None, usage: str) -> list[str]:
+    if len(given) < least or (most is not None and len(given) > most):
+        raise typer.BadParameter(f"as in: tags {usage}")
+    return given
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"a precision is a number as 0.95, not {text!r}") from None
 
 
 def undo(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
-    """Take back the last answer, bulk acceptance, import, deletion or scan; again for the one before."""
+    """Take back the last answer, bulk acceptance, import, change of a tag or scan; again for the one before."""
     from topicture.app.console.tables import print_undone
 
     undone = find(catalog).undo()

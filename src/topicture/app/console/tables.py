@@ -283,6 +283,16 @@ def print_conflicts(conflicts: "list[Conflict]") -> None:
     print("--keep keeps what was decided here; --follow does what the other program did.")
 
 
+# What a step did to words, by its source.
+UNDONE = {
+    "delete": "the deletion",
+    "rename": "the new name",
+    "merge": "the merge",
+    "parent": "the place",
+    "policy": "the policy",
+}
+
+
 def print_undone(undone: "Undone") -> None:
     """What an undo took back, in one line."""
     parts = []
@@ -293,7 +303,7 @@ def print_undone(undone: "Undone") -> None:
             f"{counted(len(undone.decisions), 'decision')} ({undone.source}): {', '.join(words[:SHOWN_WORDS])}{more}"
         )
     if undone.words:
-        verb = "the deletion" if undone.source == "delete" else "the return"
+        verb = UNDONE.get(undone.source, "the return")
         parts.append(f"{verb} of {', '.join(map(printable, undone.words[:SHOWN_WORDS]))}")
     if undone.reopened:
         parts.append(f"{counted(undone.reopened, 'answer')} to conflicts (open again)")

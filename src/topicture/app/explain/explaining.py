@@ -29,6 +29,7 @@ from topicture.annotations.diagnostics import (
 )
 from topicture.annotations.measures.ranking import rank
 from topicture.annotations.topics import TopicModel, Typical, members_of, topics_of
+from topicture.app.explain.carrying import with_regions
 from topicture.app.explain.explanation import (
     ExplainedTopic,
     ExplainedTopics,
@@ -112,7 +113,9 @@ def explain(
         calibration=tuple(calibration),
         calibration_error=calibration_error([ReliabilityBin(*point[:5]) for point in calibration]),
         word_table=tuple(ExplainedWord(words[q.word], *q[1:]) for q in table),
-        examples=_examples(answers, shown[:N_EXAMPLE_WORDS], words),
+        examples=with_regions(
+            _examples(answers, shown[:N_EXAMPLE_WORDS], words), learned, answers.corpus, answers.paths
+        ),
         confusions=_named(confusions, words),
         map_words=tuple(words[w] for w in shown),
         map_shares=tuple(tuple(row) for row in confusions.shares(shown).tolist()),

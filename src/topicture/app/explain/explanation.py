@@ -71,6 +71,7 @@ class PhotoExamples(NamedTuple):
     typical: tuple[TypicalPhoto, ...]
     untypical: tuple[TypicalPhoto, ...]
     missing: tuple[TypicalPhoto, ...]
+    carried: tuple[TypicalPhoto, ...] = ()  # regions of tagged photos that most surely show the word
 
 
 @dataclass(frozen=True)

@@ -79,15 +79,15 @@ def gather_answers(
         cache=catalog.cache,
         progress=lambda done, total: report("Looking at photos", done, total),
     )
-    corpus, kept = description.corpus, description.kept
+    corpus, positions = description.corpus, description.positions
     n_tagged = int(corpus.tagged.sum())
     if n_tagged < N_FOLDS:
         raise CorpusError(
             f"only {counted(n_tagged, 'photo')} with a word of this model, too few to judge it; tag at least {N_FOLDS}"
         )
-    truth, known = training_tags.truth[kept], training_tags.known[kept]
+    truth, known = training_tags.truth[positions], training_tags.known[positions]
     sample = _sample(corpus)
-    own_paths = [training_tags.images[i].path for i in kept]
+    own_paths = [training_tags.images[i].path for i in positions]
     groups = look_alikes(corpus, [folder_of(path) for path in own_paths])
     scores = _held_out(learned, folder, corpus, groups, sample, known.any(axis=1), report)
     judged = known.any(axis=1) & scores.p.any(axis=1)

@@ -117,7 +117,9 @@ def _png(figure: Figure) -> str:
 def _n_pictures(explanation: Explanation) -> int:
     topics = [t for model in explanation.topic_models for t in model.topics]
     of_topics = sum(len(t.typical) + len(t.opposite) for t in topics)
-    of_words = sum(len(w.typical) + len(w.untypical) + len(w.missing) for w in explanation.examples)
+    of_words = sum(
+        len(w.typical) + len(w.untypical) + len(w.missing) + len(w.carried) for w in explanation.examples
+    )
     return of_topics + of_words
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from topicture.app.learning.labelling import UNTOLD
 from topicture.app.learning.learning import look_at, note_reasons, unreadable_lines
 from topicture.app.learning.model_folder import Learned, load_learned, load_region_annotator
 from topicture.app.learning.region_boxes import find_boxes
+from topicture.app.learning.region_choice import trust_told
 from topicture.app.progress import Report, silent
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
@@ -126,27 +128,29 @@ def _boxes(
     annotator = learned.annotator if learned.annotator.labels_regions else load_region_annotator(folder)
     if annotator is None:
         return {}
-    likely: dict[int, set[str]] = {}
+    likely: dict[int, dict[str, float]] = {}
     asked = set()
+    for image, word, presence in rows:
+        likely.setdefault(image, {})[word] = presence
+        asked.add(image)
     for image, word, verdict, source in catalog.decisions.all_tags():
         if verdict == "present":
-            likely.setdefault(image, set()).add(word)
+            likely.setdefault(image, {})[word] = 1.0
             if source in OURS:
                 asked.add(image)
-    for image, word, _ in rows:
-        likely.setdefault(image, set()).add(word)
-        asked.add(image)
+    trust = trust_told(learned.report)
     found = find_boxes(
         annotator,
         description.corpus,
         [catalog.root / paths[content] for content in description.corpus.image_ids],
         {
-            i: [word for word in sorted(likely[image]) if word in learned.vocabulary]
+            i: {word: how for word, how in sorted(likely[image].items()) if word in learned.vocabulary}
             for i, image in enumerate(numbers.tolist())
             if image in asked
         },
         learned.features.recipe,
         catalog.cache,
+        trust.calibration if trust else UNTOLD,
     )
     return {int(numbers[i]): [Box(*box) for box in boxes] for i, boxes in found.items()}
 
@@ -157,16 +161,21 @@ def _wanted(
     """(D, V): suggestions are wanted for these pairs."""
     wanted = np.ones((len(numbers), len(learned.vocabulary)), bool)
     row = {int(image): i for i, image in enumerate(numbers)}
+    means = catalog.decisions.merged_words()
+    columns: dict[
+        str, list[int]
+    ] = {}  # by the names of today: of what was merged since the model was learned, several
+    for column, word in enumerate(learned.vocabulary):
+        columns.setdefault(means.get(word, word), []).append(column)
     for image, word, verdict, source in catalog.decisions.all_tags():
         if image not in row:
             continue
         if verdict == "present" and source in CAPTIONING and not everything:
             wanted[row[image]] = False
-        if word in learned.vocabulary and not (verdict == "rejected" and rejected_too):
-            wanted[row[image], learned.vocabulary.index(word)] = False
-    for word in catalog.decisions.deleted_words():
-        if word in learned.vocabulary:
-            wanted[:, learned.vocabulary.index(word)] = False
+        if not (verdict == "rejected" and rejected_too):
+            wanted[row[image], columns.get(word, [])] = False
+    for word in catalog.decisions.unwanted_words():
+        wanted[:, columns.get(word, [])] = False
     return wanted
 
 

@@ -1,17 +1,20 @@
 """Regions: which part of a photo each word belongs to."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
+from topicture.annotations.choice.region_evidence import OTHER, Calibration, region_posterior
 from topicture.app.learning.model_folder import Learned, load_learned
+from topicture.app.learning.region_choice import trust_told
+from topicture.app.learning.word_boxes import WordBox, word_boxes
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import NotFitted, TopictureError
+from topicture.models.base import Annotator
 from topicture.store import Catalog
 from topicture.vision.measure import photo_regions
 from topicture.vision.pipeline import Photo, describe
@@ -21,34 +24,23 @@ __all__ = [
     "Labelled",
     "RegionLabel",
     "WordBox",
-    "best_words",
-    "boxes_of",
     "label_photo",
+    "placed_words",
     "region_model",
-    "word_boxes",
+    "region_p",
 ]
 
-LEAST_AREA = 0.01  # of the photo: smaller patches are no objects that anyone would mark
+NO_WORD = 0.5  # a region whose best word is less certain has none
+UNTOLD = Calibration(np.array([0.0, 1.0]), np.array([0.0, 1.0]))  # of a model that was never asked
 
 
 class RegionLabel(NamedTuple):
-    """A region, its best word, and how large it is."""
+    """A region, its best word, or "" where it has none, how certain that is, and how large it is."""
 
     region: int
     word: str
     probability: float
     area: float  # share of the photo
-
-
-class WordBox(NamedTuple):
-    """A rectangle around a connected patch that a word belongs to; in shares of width and height, from the top left."""
-
-    word: str
-    x: float
-    y: float
-    w: float
-    h: float
-    probability: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +49,7 @@ class Labelled:
 
     path: str
     regions: tuple[RegionLabel, ...]
+    boxes: tuple[WordBox, ...]
     pixels: np.ndarray = field(repr=False)
     labels: np.ndarray = field(repr=False)
 
@@ -67,79 +60,96 @@ def region_model(catalog: Catalog) -> Learned:
         if model.facts.get("labels_regions"):
             return load_learned(catalog.model_folder(model))
     raise NotFitted(
-        "no learned model labels regions: run 'topicture learn' (with region views), or --model corr-lda"
+        "no learned model labels regions: run 'topicture learn' (with region views), or --model region-logistic"
     )
 
 
 def label_photo(
-    catalog: Catalog, learned: Learned, path: Path, words: Sequence[str] | None = None
+    catalog: Catalog, learned: Learned, path: Path, known: Mapping[str, float], others: float = OTHER
 ) -> Labelled:
-    """The best word of every region of a photo; with `words`, the best among them.
+    """The best word of every region of a photo, and where each word is.
 
-    Raises ImageError where the photo can't be read.
+    `known` gives the words that the photo has (1), or probably has; they are preferred to all others, which weigh
+    `others`. Where none is known, all words compete. Raises ImageError where the photo can't be read.
     """
-    annotator = learned.region_annotator or learned.annotator
     features = learned.features
-    description = describe(
+    corpus = describe(
         [Photo("photo", path)], features, vocabulary=learned.vocabulary, workers=0, cache=catalog.cache
-    )
-    allowed = (
-        [word for word in words if word in learned.vocabulary]
-        if words is not None
-        else list(learned.vocabulary)
-    )
+    ).corpus
     pixels, labels = photo_regions(path, features.recipe)
-    if not allowed:
-        return Labelled(str(path), (), pixels, labels)
-    return Labelled(str(path), _labels(annotator, description.corpus, labels, allowed), pixels, labels)
-
-
-def _labels(annotator, corpus: Corpus, labels: np.ndarray, allowed: Sequence[str]) -> tuple[RegionLabel, ...]:
-    if corpus.n_regions[0] == 0:
-        return ()
-    p = annotator.label_regions(corpus)[0]
-    if len(p) != labels.max() + 1:
+    (p,) = region_p(learned.region_annotator or learned.annotator, corpus, {0: known})
+    if len(p) != labels.max(initial=-1) + 1:
         raise TopictureError(
             "the regions of the photo are not those that were measured; remove the cache, learn again"
         )
-    return best_words(p, corpus.vocabulary, np.bincount(labels[labels >= 0]) / labels.size, allowed)
-
-
-def best_words(
-    p: np.ndarray, vocabulary: Vocabulary, areas: np.ndarray, allowed: Sequence[str]
-) -> tuple[RegionLabel, ...]:
-    """The best word among `allowed` for every region, of p(word | region) (N, V) and areas (N,)."""
-    columns = [vocabulary.index(word) for word in allowed]
-    best = p[:, columns].argmax(axis=1)
-    return tuple(
-        RegionLabel(n, allowed[b], float(p[n, columns[b]]), float(areas[n]))
-        for n, b in enumerate(best.tolist())
+    trust = trust_told(learned.report)
+    shape = region_parts(labels)
+    sure = _certainties(p, learned.vocabulary, known, others)
+    calibration = trust.calibration if trust else UNTOLD
+    return Labelled(
+        str(path),
+        _best(calibration(sure), learned.vocabulary, shape),
+        tuple(placed_words(p, shape, learned.vocabulary, known, calibration, others)),
+        pixels,
+        labels,
     )
 
 
-def boxes_of(labelled: Labelled) -> list[WordBox]:
-    """Rectangles around the connected patches of each word, the largest first."""
-    return word_boxes(region_parts(labelled.labels), labelled.regions)
+def region_p(
+    annotator: Annotator, corpus: Corpus, known: Mapping[int, Mapping[str, float]]
+) -> list[np.ndarray]:
+    """p(word | region), one (N_d, V) array a photo; a model that can looks at the words that photos surely have."""
+    captions = sparse.lil_array((len(corpus), corpus.n_words))
+    for row, words in known.items():
+        for word, weight in words.items():
+            if weight == 1 and word in corpus.vocabulary:
+                captions[row, corpus.vocabulary.index(word)] = 1
+    tagged = replace(corpus, captions=sparse.csr_array(captions))
+    if annotator.name == "region-logistic":  # its posterior is its answer, restricted: see `region_posterior`
+        return annotator.label_regions(corpus)
+    try:
+        return annotator.label_regions(tagged, use_captions=True)  # type: ignore[call-arg]
+    except TypeError:
+        return annotator.label_regions(corpus)
 
 
-def word_boxes(shape: RegionParts, regions: Sequence[RegionLabel]) -> list[WordBox]:
-    """The same of regions whose label map is not at hand."""
-    if not regions:
-        return []
-    of_part = shape.parts[:, 0].astype(int)
-    words = np.array([region.word for region in regions], dtype=object)[of_part]
-    joined = shape.edges[words[shape.edges[:, 0]] == words[shape.edges[:, 1]]]
-    links = sparse.coo_array((np.ones(len(joined)), (joined[:, 0], joined[:, 1])), shape=2 * (len(of_part),))
-    found: list[tuple[float, WordBox]] = []
-    count, patch_of = connected_components(links, directed=False)
-    for patch in range(count):
-        mine = patch_of == patch
-        area = shape.parts[mine, 5].sum()
-        if area < LEAST_AREA:
-            continue
-        left, top = shape.parts[mine, 1:3].min(axis=0).tolist()
-        right, bottom = shape.parts[mine, 3:5].max(axis=0).tolist()
-        inside = [regions[number] for number in sorted(set(of_part[mine].tolist()))]
-        probability = float(np.average([r.probability for r in inside], weights=[r.area for r in inside]))
-        found.append((area, WordBox(inside[0].word, left, top, right - left, bottom - top, probability)))
-    return [box for _, box in sorted(found, key=lambda item: (-item[0], item[1]))]
+def placed_words(
+    p: np.ndarray,
+    shape: RegionParts,
+    vocabulary: Vocabulary,
+    known: Mapping[str, float],
+    calibration: Calibration,
+    others: float = OTHER,
+) -> list[WordBox]:
+    """Where words are: those that are known, or else those that some region most likely shows."""
+    sure = _certainties(p, vocabulary, known, others)
+    words = [word for word in known if word in vocabulary] or [
+        vocabulary[w] for w in np.unique(sure.argmax(axis=1)) if sure[:, w].max() >= NO_WORD
+    ]
+    columns = [vocabulary.index(word) for word in words]
+    found = word_boxes(shape, sure[:, columns], words)
+    return [
+        box._replace(probability=float(calibration(np.array(box.probability))) * known.get(box.word, 1.0))
+        for box in found
+    ]
+
+
+def _certainties(
+    p: np.ndarray, vocabulary: Vocabulary, known: Mapping[str, float], others: float
+) -> np.ndarray:
+    """p(word | region, what is known of the photo), (N, V)."""
+    weights = np.full(len(vocabulary), others if any(word in vocabulary for word in known) else 1.0)
+    for word, weight in known.items():
+        if word in vocabulary:
+            weights[vocabulary.index(word)] = max(weight, others)
+    return region_posterior(p, weights)
+
+
+def _best(sure: np.ndarray, vocabulary: Vocabulary, shape: RegionParts) -> tuple[RegionLabel, ...]:
+    areas = np.bincount(shape.parts[:, 0].astype(int), weights=shape.parts[:, 5], minlength=len(sure))
+    return tuple(
+        RegionLabel(
+            n, vocabulary[best] if sure[n, best] >= NO_WORD else "", float(sure[n, best]), float(areas[n])
+        )
+        for n, best in enumerate(sure.argmax(axis=1).tolist())
+    )

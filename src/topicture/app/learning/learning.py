@@ -17,8 +17,9 @@ from topicture.annotations.choice.presence import (
     thresholds,
 )
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
-from topicture.app.learning.choosing import choose_and_fit, fit
+from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
+from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
 from topicture.app.learning.training_tags import TrainingTags, gather
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
@@ -35,7 +36,6 @@ from topicture.vision.recipe import REGION_PARTS, Recipe
 
 __all__ = ["LearnReport", "learn", "look_at", "note_reasons", "unreadable_lines"]
 
-REGION_MODEL = "corr-lda"
 TOLD_PRECISION = 0.95
 BUDGET_SECONDS = 600.0
 # Below this presence no suggestion is ever made at a precision worth having; the pairs need not be kept.
@@ -101,27 +101,30 @@ def learn(
             report,
             training_tags=training_tags,
         )
-        corpus, kept = description.corpus, description.kept
+        corpus, kept = description.corpus, description.positions
         n_tagged = int(corpus.tagged.sum())
         truth, known = training_tags.truth[kept], training_tags.known[kept]
+        groups = look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept])
         annotator, trial, members, scores = choose_and_fit(
             corpus,
             model,
             known.any(axis=1),
-            groups=look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept]),
+            groups=groups,
             budget_seconds=budget_seconds,
             seed=seed,
             report=report,
             trace=trace,
         )
         presence, pairs = _calibrate(scores, truth, known, seed)
-        region_annotator = None
+        region_annotator, of_regions = None, None
         if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
-            region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report, trace)
+            region_annotator, of_regions = choose_region_model(corpus, REGION_MODELS, groups, seed, report)
+        elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
+            of_regions = told_of(annotator, corpus, groups, seed)
         by_region = next(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )
-        told = _told(trial, members, pairs, corpus, min_count, n_tagged)
+        told = {**_told(trial, members, pairs, corpus, min_count, n_tagged), "regions": of_regions}
         learned = Learned(
             annotator,
             region_annotator,
@@ -139,6 +142,7 @@ def learn(
         "tagged": n_tagged,
         "words": corpus.n_words,
         "labels_regions": by_region is not None,
+        "regions_proven": bool(of_regions and of_regions["beats_whole_photo"]),
         "map": trial.mean,
     }
     catalog.suggestions.add_model(name, annotator.name, annotator.version, facts)

@@ -57,7 +57,8 @@ def save_learned(folder: Path, learned: Learned) -> None:
         write_model(
             new / "features.safetensors", {"features": learned.features.spec()}, learned.features.to_arrays()
         )
-        pairs = {f"pairs/{name}": value for name, value in learned.pairs._asdict().items()}
+        parts = learned.pairs._asdict()
+        pairs = {f"pairs/{name}": value for name, value in parts.items() if value is not None}
         write_model(new / "presence.safetensors", {}, {**learned.presence.to_arrays(), **pairs})
         if learned.answers is not None:
             write_model(new / "answers.safetensors", {}, learned.answers.to_arrays())
@@ -73,29 +74,42 @@ def load_learned(folder: Path, *, regions: bool = True) -> Learned:
         A file is missing, damaged, foreign, or the parts do not fit each other.
     """
     annotator = load_annotator(folder / "model.safetensors")
-    answers = folder / "answers.safetensors"
     header, arrays = read_model(folder / "features.safetensors")
-    _, calibration = read_model(folder / "presence.safetensors")
     try:
-        presence = Presence(**{name: calibration[name] for name in Presence._fields})
-        pairs = JudgedPairs(**{name: calibration[f"pairs/{name}"] for name in JudgedPairs._fields})
         features = Features.from_arrays(arrays, header["features"])
     except KeyError as missing:
         raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
-    for what, is_right in _fits(presence, pairs, len(annotator.vocabulary_)):
-        if not is_right:
-            raise ModelFileError(f"{folder}: the {what} does not fit the model; learn again")
+    presence, pairs = load_judged(folder, len(annotator.vocabulary_))
     return Learned(
         annotator,
         load_region_annotator(folder) if regions else None,
         features,
-        Presence(*(np.asarray(array, np.float64) for array in presence)),
+        presence,
         pairs,
         load_report(folder),
-        UnseenAnswers.from_arrays(read_model(answers)[1], len(annotator.vocabulary_), str(answers))
-        if answers.exists()
-        else None,
+        load_answers(folder, len(annotator.vocabulary_)),
     )
+
+
+def load_judged(folder: Path, n_words: int) -> tuple[Presence, JudgedPairs]:
+    """The calibration of a model of `n_words` words, and what it was judged by; raises ModelFileError."""
+    _, arrays = read_model(folder / "presence.safetensors")
+    try:
+        presence = Presence(**{name: arrays[name] for name in Presence._fields})
+        needed = {name: arrays[f"pairs/{name}"] for name in ("word", "presence", "truth")}
+        pairs = JudgedPairs(**needed, weight=arrays.get("pairs/weight"), group=arrays.get("pairs/group"))
+    except KeyError as missing:
+        raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
+    for what, is_right in _fits(presence, pairs, n_words):
+        if not is_right:
+            raise ModelFileError(f"{folder}: the {what} does not fit the model; learn again")
+    return Presence(*(np.asarray(array, np.float64) for array in presence)), pairs
+
+
+def load_answers(folder: Path, n_words: int) -> UnseenAnswers | None:
+    """What a model of `n_words` words answered while tags were hidden, where that was kept; raises ModelFileError."""
+    path = folder / "answers.safetensors"
+    return UnseenAnswers.from_arrays(read_model(path)[1], n_words, str(path)) if path.exists() else None
 
 
 def _fits(presence: Presence, pairs: JudgedPairs, n_words: int) -> Iterator[tuple[str, bool]]:
@@ -110,7 +124,7 @@ def _fits(presence: Presence, pairs: JudgedPairs, n_words: int) -> Iterator[tupl
         yield f"calibration '{name}'", array.shape == shape and array.dtype.kind == "f"
     yield "calibration 'knots'", presence.knots.size > 0 and bool((np.diff(presence.knots) >= 0).all())
     for name, array in pairs._asdict().items():
-        yield f"list of judged pairs '{name}'", array.shape == (len(pairs.word),)
+        yield f"list of judged pairs '{name}'", array is None or array.shape == (len(pairs.word),)
     words = pairs.word
     yield (
         "list of judged words",

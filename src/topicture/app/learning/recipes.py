@@ -7,7 +7,14 @@ from topicture.vision.recipe import Recipe
 
 __all__ = ["DEFAULT_RECIPE", "custom_recipe"]
 
-DEFAULT_RECIPE = Recipe(("deep", "regions:deep", "visual_words:deep"), network="lite0", n_words=200)
+DEFAULT_RECIPE = Recipe(
+    ("deep", "regions:deep", "visual_words:deep"),
+    network="lite0",
+    segmentation="deep",
+    max_regions=20,
+    components=100,
+    n_words=200,
+)
 
 
 def custom_recipe(views: Sequence[str] | None, network: str | None) -> dict[str, Any] | None:

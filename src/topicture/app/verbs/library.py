@@ -218,12 +218,12 @@ class Library:
         with self._read() as catalog:
             return similar(catalog, find_photo(catalog, name), limit)
 
-    def regions(self, name: AnyPath, *, only_tags: bool = False) -> "Labelled":
-        """Which word belongs to which part of a photo; with `only_tags`, among the words that it has."""
+    def regions(self, name: AnyPath, *, tags: bool = True) -> "Labelled":
+        """Which word belongs to which part of a photo; its tags are looked at, unless told otherwise."""
         from topicture.app.verbs.drawing import label_image
 
         with self._read() as catalog:
-            return label_image(catalog, find_photo(catalog, name), only_tags=only_tags)
+            return label_image(catalog, find_photo(catalog, name), tags=tags)
 
     def picture(self, path: AnyPath, *, force: bool = False) -> "Outputs":
         """Where a PNG file may be written; raises OutputError for a photo, and for others' files unless forced."""
@@ -300,12 +300,12 @@ class Library:
 
     # --- Out and in ----------------------------------------------------------------------------------------
 
-    def write(self, *, dry_run: bool = False, regions: bool = True, report: Report = silent) -> "WriteReport":
-        """Write accepted tags into sidecars; see `writing.write`."""
+    def write(self, *, dry_run: bool = False, report: Report = silent, **options: Any) -> "WriteReport":
+        """Write accepted tags into sidecars; see `writing.write` for `regions` and `certainty`."""
         from topicture.app.verbs.writing import write
 
         with self._read() if dry_run else self._write("write") as catalog:
-            return write(catalog, dry_run=dry_run, regions=regions, report=report)
+            return write(catalog, dry_run=dry_run, report=report, **options)
 
     def export(
         self,

@@ -3,8 +3,9 @@
 The queue itself needs no model: what does is imported where it is used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import numpy as np
 
@@ -60,34 +61,45 @@ def queue(
     """
     if order not in ORDERS:
         raise TopictureError(f"there is no order {order!r}; there are: {', '.join(ORDERS)}")
-    open_ = catalog.suggestions.open(catalog.suggestions.newest().id, word=tag, image=image)
-    if order == "teaching":
-        ranks = _teaching_ranks(catalog, {suggestion.image for suggestion in open_}, limit)
-        values = [ranks.get(suggestion.image, len(ranks)) - suggestion.probability for suggestion in open_]
-    elif order == "certain":
-        values = [-suggestion.probability for suggestion in open_]
+    model = catalog.suggestions.newest().id
+    if image is not None:
+        questions = _of_image(catalog, model, image, order, tag)
+    elif order == "teaching":
+        questions = _teaching(catalog, model, tag, limit)
     else:
-        values = [abs(suggestion.probability - 0.5) for suggestion in open_]
-    chosen = _in_order(open_, values, together=by_image or order == "teaching")[:limit]
+        in_order = catalog.suggestions.surest if order == "certain" else catalog.suggestions.most_uncertain
+        questions = in_order(model, word=tag)
+        if by_image:
+            questions = _together(catalog, model, order, tag, (suggestion.image for suggestion in questions))
+    chosen = list(islice(questions, limit))
     paths = catalog.files.first_paths({suggestion.image for suggestion in chosen})
     return [Question(paths[s.image], s.image, s.word, s.probability) for s in chosen]
 
 
-def _in_order(open_: Sequence[Open], values: Sequence[float], *, together: bool) -> list[Open]:
-    """Suggestions by rising value; with `together`, photo by photo, in the order of their first suggestion."""
-    first: dict[int, float] = {}
-    for suggestion, value in zip(open_, values, strict=True):
-        first[suggestion.image] = min(first.get(suggestion.image, np.inf), value)
-    ranked = sorted(
-        zip(open_, values, strict=True),
-        key=lambda pair: (
-            first[pair[0].image] if together else pair[1],
-            pair[0].image,
-            pair[1],
-            pair[0].word,
-        ),
-    )
-    return [suggestion for suggestion, _ in ranked]
+def _of_image(catalog: Catalog, model: int, image: int, order: str, tag: str | None) -> Iterator[Open]:
+    """The suggestions of one photo in an order."""
+    found = catalog.suggestions.open(model, word=tag, image=image)
+    if order == "uncertain":
+        found.sort(key=lambda suggestion: abs(suggestion.probability - 0.5))
+    return iter(found)
+
+
+def _together(
+    catalog: Catalog, model: int, order: str, tag: str | None, images: Iterable[int]
+) -> Iterator[Open]:
+    """All suggestions of each photo, in the order in which the photos come first."""
+    seen: set[int] = set()
+    for image in images:
+        if image not in seen:
+            seen.add(image)
+            yield from _of_image(catalog, model, image, order, tag)
+
+
+def _teaching(catalog: Catalog, model: int, tag: str | None, n: int) -> Iterator[Open]:
+    """Photo by photo: those that teach most, then the rest by what is surest of them."""
+    ranks = _teaching_ranks(catalog, set(catalog.suggestions.open_images(model, word=tag)), n)
+    rest = (suggestion.image for suggestion in catalog.suggestions.surest(model, word=tag))
+    return _together(catalog, model, "certain", tag, chain(sorted(ranks, key=ranks.__getitem__), rest))
 
 
 def _teaching_ranks(catalog: Catalog, asked: set[int], n: int) -> dict[int, int]:
@@ -111,7 +123,7 @@ def _teaching_ranks(catalog: Catalog, asked: set[int], n: int) -> dict[int, int]
 
 
 def _among(images: np.ndarray, chosen: set[int]) -> np.ndarray:
-    return np.array([int(image) in chosen for image in images], dtype=bool)
+    return np.isin(images, np.fromiter(chosen, np.int64, len(chosen)))
 
 
 def accept_above(
@@ -121,16 +133,12 @@ def accept_above(
 
     One undo takes all of it back.
     """
-    from topicture.annotations.choice.presence import thresholds
-    from topicture.app.learning.model_folder import load_learned
+    from topicture.app.verbs.words.policies import least_presence
 
     if not 0 < precision < 1:
         raise TopictureError(f"the precision lies between 0 and 1, as in 0.95; not {precision:g}")
     model = catalog.suggestions.newest()
-    learned = load_learned(catalog.model_folder(model))
-    least = dict(
-        zip(learned.vocabulary, thresholds(learned.pairs, len(learned.vocabulary), precision), strict=True)
-    )
+    least = least_presence(catalog, model)(precision)
     chosen = [
         s for s in catalog.suggestions.open(model.id, word=tag) if s.probability >= least.get(s.word, np.inf)
     ]

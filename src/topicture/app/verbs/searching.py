@@ -1,14 +1,15 @@
 """Search: words to ranked photos, and photos to photos that look alike.
 
 A photo's score is that of `search.index`, the probability that it has all the wanted words and none of the others. What
-a person has said about a word of a photo counts as certain, whatever the model thinks.
+a person has said about a word of a photo counts as certain, whatever the model thinks. Where several words are wanted,
+photos come first in which each has a region of its own: "dog on grass" is a dog and grass that both can be pointed at.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Vocabulary
 from topicture.errors import DataNotFound, TopictureError
 from topicture.search import Query, SearchIndexError, WordIndex
@@ -17,8 +18,9 @@ from topicture.search.query import Lexicon, QueryWord
 from topicture.store import Catalog
 from topicture.store.shards import ShardError
 
-__all__ = ["SearchHit", "SimilarPhoto", "search", "similar"]
+__all__ = ["SearchHit", "SearchPage", "SimilarPhoto", "likenesses", "search", "search_page", "similar"]
 
+PREFERRED_AMONG = 1000  # best photos, among which those with regions of all words are preferred
 LEAST_PROBABILITY = 0.01  # what is less probable is no answer to a query
 
 
@@ -31,6 +33,17 @@ class SearchHit:
     probability: float
     words: dict[str, float]
     said: tuple[str, ...]  # words of the query that a person has decided on
+    regions: tuple[str, ...] = ()  # wanted words that have a region
+
+
+@dataclass(frozen=True)
+class SearchPage:
+    """A part of what a search found, the words of the query as the collection spells them, and `total` hits."""
+
+    wanted: tuple[str, ...]
+    unwanted: tuple[str, ...]
+    total: int
+    hits: tuple[SearchHit, ...]
 
 
 @dataclass(frozen=True)
@@ -47,8 +60,20 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
 
     Raises QueryError or UnknownWords where the text can't be understood.
     """
+    return list(search_page(catalog, text, 0, limit).hits)
+
+
+def search_page(
+    catalog: Catalog, text: str, offset: int, limit: int, living: np.ndarray | None = None
+) -> SearchPage:
+    """A part of what `search` finds, from `offset` on, and how much that is in all.
+
+    `living` are the photos that have a file, ascending, for whoever knows them already.
+    """
     if limit < 1:
         raise TopictureError(f"the number of photos to find must be at least 1, not {limit}")
+    if offset < 0:
+        raise TopictureError(f"results are read from 0 on, not {offset}")
     index = _open_index(catalog)
     words = set(catalog.decisions.word_ids()) | set(index.vocabulary if index else ())
     if not words:
@@ -57,22 +82,20 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
     query = lexicon.parse(text)
     table = _Table(catalog, index, query, lexicon.vocabulary)
     scores = log_scores(query, table.log_presence.__getitem__)
-    hits: list[SearchHit] = []
-    position, step = 0, 2 * limit
-    # The best few are looked up; those whose file is gone make room for the next.
-    order = top_positions(scores, step)
-    while len(hits) < limit and position < len(order):
-        here = int(order[position])
-        if scores[here] < np.log(LEAST_PROBABILITY):
-            break
-        hit = table.hit(here, float(np.exp(scores[here])))
-        if hit is not None:
-            hits.append(hit)
-        position += 1
-        if position == len(order) < len(scores):
-            step *= 4
-            order = top_positions(scores, step)
-    return hits
+    order_by = scores + table.preference(scores)
+    likely = np.flatnonzero(scores >= np.log(LEAST_PROBABILITY))
+    images = table.images[likely]
+    if living is None:
+        likely = likely[~_is_in(images, np.array(catalog.files.without_file(images), np.int64))]
+    else:
+        likely = likely[_is_in(images, living)]
+    best = top_positions(order_by[likely], offset + limit)[offset:]
+    return SearchPage(
+        tuple(word.word for word in query.wanted),
+        tuple(word.word for word in query.unwanted),
+        len(likely),
+        tuple(table.hits(likely[best], np.exp(scores[likely[best]]))),
+    )
 
 
 class _Table:
@@ -81,21 +104,53 @@ class _Table:
     def __init__(self, catalog: Catalog, index: WordIndex | None, query: Query, vocabulary: Vocabulary):
         self._catalog = catalog
         self._vocabulary = vocabulary
+        self._means = catalog.decisions.merged_words()
+        self._indexed: slice | np.ndarray = slice(None)  # where the photos of the index stand among all
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
+        self._wanted = query.wanted
+        self._placed: dict[tuple[int, str], float] = {}
         self.images = self._candidates(index)
         self.log_presence = {word: self._of(word, index) for word in self._said}
 
-    def hit(self, position: int, probability: float) -> SearchHit | None:
-        image = int(self.images[position])
-        paths = self._catalog.files.paths_of(image)
-        if not paths:
-            return None
-        words = {word.word: float(np.exp(self.log_presence[word][position])) for word in self._said}
-        said = tuple(word.word for word, (yes, no) in self._said.items() if image in yes or image in no)
-        return SearchHit(paths[0], image, probability, words, said)
+    def preference(self, scores: np.ndarray) -> np.ndarray:
+        """What to add to log scores: up to ln 2 where each of several wanted words has a region, by the least certain.
+
+        It is looked at among the best photos only.
+        """
+        added = np.zeros(len(scores))
+        best = [int(at) for at in top_positions(scores, PREFERRED_AMONG) if scores[at] > -np.inf]
+        spellings = {word: self._names(word) for word in self._wanted}
+        images = [int(self.images[at]) for at in best]
+        found = self._catalog.regions.certainties(images, {s for each in spellings.values() for s in each})
+        for at, image in zip(best, images, strict=True):
+            sure = [max(found.get((image, s), 0.0) for s in each) for each in spellings.values()]
+            self._placed.update({(image, w.word): c for w, c in zip(self._wanted, sure, strict=True) if c})
+            if len(sure) > 1:
+                added[at] = np.log1p(min(sure))
+        return added
+
+    def hits(self, positions: np.ndarray, probabilities: np.ndarray) -> Iterator[SearchHit]:
+        images = self.images[positions].tolist()
+        paths = self._catalog.files.first_paths(images)
+        for position, image, probability in zip(
+            positions.tolist(), images, probabilities.tolist(), strict=True
+        ):
+            if image in paths:
+                words = {word.word: float(np.exp(self.log_presence[word][position])) for word in self._said}
+                said = tuple(
+                    word.word for word, (yes, no) in self._said.items() if image in yes or image in no
+                )
+                placed = tuple(word.word for word in self._wanted if (image, word.word) in self._placed)
+                yield SearchHit(paths[image], image, probability, words, said, placed)
+
+    def _names(self, word: QueryWord) -> list[str]:
+        """The spellings of a word, and the names that it had before it was renamed or merged: a model may know them."""
+        spellings = (self._vocabulary[i] for i in word.ids)
+        meant = {self._means.get(spelling, spelling) for spelling in spellings}
+        return sorted(meant.union(former for former, name in self._means.items() if name in meant))
 
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
-        spellings = [self._vocabulary[i] for i in word.ids]
+        spellings = self._names(word)
         present = set(self._catalog.decisions.images_with(spellings, "present"))
         return present, set(self._catalog.decisions.images_with(spellings, "rejected")) - present
 
@@ -106,14 +161,17 @@ class _Table:
             return said
         indexed = np.asarray(self._catalog.index_images())
         new = said[~_is_in(said, indexed)]
-        return np.sort(np.concatenate([indexed, new])) if len(new) else indexed
+        if not len(new):
+            return indexed
+        images = np.sort(np.concatenate([indexed, new]))
+        self._indexed = np.searchsorted(images, indexed)
+        return images
 
     def _of(self, word: QueryWord, index: WordIndex | None) -> np.ndarray:
         log_presence = np.full(len(self.images), -np.inf)
-        spellings = [self._vocabulary[i] for i in word.ids]
+        spellings = self._names(word)
         if index is not None and (known := [s for s in spellings if s in index.vocabulary]):
-            at = np.searchsorted(self.images, self._catalog.index_images())
-            log_presence[at] = index.log_presence([index.vocabulary.index(s) for s in known])
+            log_presence[self._indexed] = index.log_presence([index.vocabulary.index(s) for s in known])
         for images, value in zip(self._said[word], (0.0, -np.inf), strict=True):
             here = _sorted(images)
             log_presence[np.searchsorted(self.images, here[_is_in(here, self.images)])] = value
@@ -134,6 +192,21 @@ def _is_in(images: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 
 def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]:
     """The photos that look most like one of the collection, best first."""
+    images, likeness = likenesses(catalog, image)
+    likeness[images == image] = -np.inf
+    best = top_positions(likeness, min(4 * limit, len(images)))
+    paths = catalog.files.first_paths(images[best].tolist())
+    gone = set(catalog.files.without_file(images[best]))
+    found = [
+        SimilarPhoto(paths[number], number, value)
+        for number, value in zip(images[best].tolist(), likeness[best].tolist(), strict=True)
+        if number in paths and number not in gone and value > -np.inf
+    ]
+    return found[:limit]
+
+
+def likenesses(catalog: Catalog, image: int) -> tuple[np.ndarray, np.ndarray]:
+    """The photos of the index, and the cosine of the appearance of each and of one of them."""
     rows = catalog.features()
     if rows is None:
         raise DataNotFound(
@@ -153,13 +226,7 @@ def similar(catalog: Catalog, image: int, limit: int = 12) -> list[SimilarPhoto]
         )
     if not np.isfinite(likeness).all():
         raise ShardError(f"{rows.folder}: holds values that are not numbers; run 'topicture annotate'")
-    likeness[at] = -np.inf
-    found: list[SimilarPhoto] = []
-    for position in rank(likeness)[: 4 * limit]:
-        paths = catalog.files.paths_of(int(images[position]))
-        if paths and len(found) < limit and likeness[position] > -np.inf:
-            found.append(SimilarPhoto(paths[0], int(images[position]), float(likeness[position])))
-    return found
+    return images, likeness
 
 
 def _open_index(catalog: Catalog) -> WordIndex | None:

@@ -21,6 +21,8 @@ __all__ = ["PlannedWrite", "WriteReport", "write"]
 
 BATCH = 50
 MOST_AREA = 0.95  # a rectangle around nearly the whole photo says nothing
+LEAST_CERTAINTY = 0.7  # of a region that is written, unless the user says otherwise
+UNPROVEN = "the model does not explain tags by regions better than by whole photos; --regions writes them all the same"
 NOT_LOOKED_AT = "not analysed yet; run 'topicture annotate', and the next write adds regions"
 
 
@@ -52,15 +54,25 @@ class WriteReport:
 
 
 def write(
-    catalog: Catalog, *, dry_run: bool = False, regions: bool = True, report: Report = silent
+    catalog: Catalog,
+    *,
+    dry_run: bool = False,
+    regions: bool | None = None,
+    certainty: float = LEAST_CERTAINTY,
+    report: Report = silent,
 ) -> WriteReport:
     """Bring the sidecars of all photos in line with what was decided. Photos themselves are never touched.
 
-    Regions are those that `annotate` found; words are written with them or without.
+    Regions are those that `annotate` found of at least that certainty; words are written with them or without. By
+    default there are none from a model that was not shown to beat the whole photo (`region_evidence`).
     Killed at any moment, it leaves whole files, and the next run finishes the work.
     """
+    if not 0 <= certainty <= 1:
+        raise TopictureError(f"the least certainty of a region lies between 0 and 1, not {certainty:g}")
     due = catalog.sidecar_record.due()
-    lacking = _Lacking(catalog)
+    proven = regions or beats_whole_photo(catalog)
+    lacking = _Lacking(catalog, certainty if proven else None)
+    least = None if regions is False or not proven else certainty
     remaining = iter(due)
     pending: list[str] = []
     changes: list[PlannedWrite] = []
@@ -74,7 +86,7 @@ def write(
                 remove_exchanged(folder)
         for item in batch:
             try:
-                change, is_changed = _write_one(catalog, item, regions, dry_run)
+                change, is_changed = _write_one(catalog, item, least, dry_run)
             except (OSError, TopictureError) as error:
                 reason = _reason(error)
                 pending.append(f"{printable(item.path)}: {reason}")
@@ -84,7 +96,7 @@ def write(
                 unchanged += not is_changed
                 if is_changed:
                     changes.append(change)
-                if regions:
+                if regions is not False:
                     lacking.note(item)
             done += 1
             report("Writing sidecars", done, len(due))
@@ -102,12 +114,12 @@ def _folders(catalog: Catalog, batch: list[Due]) -> set[Path]:
     return folders
 
 
-def _write_one(catalog: Catalog, due: Due, regions: bool, dry_run: bool) -> tuple[PlannedWrite, bool]:
+def _write_one(catalog: Catalog, due: Due, least: float | None, dry_run: bool) -> tuple[PlannedWrite, bool]:
     outcome = write_sidecar(
         catalog.file_of(due.path),  # never a path outside the collection, whatever the catalog says
         add=[Tag(word.word, by_machine=word.by_machine, probability=word.probability) for word in due.add],
         remove=due.remove,
-        regions=_regions(catalog, due) if regions else (),
+        regions=() if least is None else _regions(catalog, due, least),
         dry_run=dry_run,
     )
     if not dry_run:
@@ -118,25 +130,42 @@ def _write_one(catalog: Catalog, due: Due, regions: bool, dry_run: bool) -> tupl
     return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
 
 
-def _regions(catalog: Catalog, due: Due) -> list[ObjectRegion]:
-    """Where the words are, as `annotate` found it."""
+def _regions(catalog: Catalog, due: Due, least: float) -> list[ObjectRegion]:
+    """Where the words are, as `annotate` found it, of at least that certainty."""
     words = {word.word for word in due.add}
     boxes = catalog.regions.of(due.image) if words else []
-    return [ObjectRegion(*box) for box in boxes if box.word in words and box.w * box.h <= MOST_AREA]
+    return [
+        ObjectRegion(*box)
+        for box in boxes
+        if box.word in words and box.w * box.h <= MOST_AREA and box.probability >= least
+    ]
+
+
+def beats_whole_photo(catalog: Catalog) -> bool:
+    """Whether the model that found the regions was shown to place words better than the whole photo does."""
+    for model in catalog.suggestions.models():
+        if model.facts.get("labels_regions"):
+            return model.facts.get("regions_proven") is True
+    return False
 
 
 class _Lacking:
     """Why photos are written without regions, each reason once."""
 
-    def __init__(self, catalog: Catalog):
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, least: float | None):
+        self._catalog, self._least = catalog, least
         self._known = any(model.facts.get("labels_regions") for model in catalog.suggestions.models())
         self._trouble = catalog.get("regions_trouble") or NOT_LOOKED_AT
         self._reasons: Counter[str] = Counter()
 
     def note(self, due: Due) -> None:
-        if self._known and due.add and not self._catalog.regions.of(due.image):
+        if not self._known or not due.add:
+            return
+        boxes = self._catalog.regions.of(due.image)
+        if not boxes:
             self._reasons[self._catalog.files.reason(due.image) or self._trouble] += 1
+        elif self._least is None:
+            self._reasons[UNPROVEN] += 1
 
     def lines(self) -> tuple[str, ...]:
         return tuple(f"{counted(n, 'photo')}: {reason}" for reason, n in self._reasons.most_common())

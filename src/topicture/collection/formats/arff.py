@@ -13,8 +13,11 @@ from lxml import etree
 from topicture.collection.formats.files import load_bytes, load_xml
 from topicture.collection.formats.items import Collector, Draft, FormatError, Item
 from topicture.collection.words import clean_word, printable
+from topicture.moved import moved
 
 __all__ = ["encode", "encode_dense", "read"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 _NAMESPACE = "http://mulan.sourceforge.net/labels"
 _TOKEN = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,'"{}]+)""")

@@ -13,8 +13,11 @@ from pathlib import Path
 
 from topicture.collection.formats.files import load_bytes
 from topicture.collection.formats.items import Collector, FormatError
+from topicture.moved import moved
 
 __all__ = ["neutral", "read_rows", "restored", "table_bytes"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 _DANGEROUS = tuple("=+-@\t\r'")
 _DELIMITERS = ",;\t"

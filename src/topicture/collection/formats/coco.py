@@ -11,8 +11,11 @@ from typing import Any
 from topicture.collection.formats.files import json_bytes, json_value, load_bytes
 from topicture.collection.formats.items import Box, Collector, Draft, FormatError, Item
 from topicture.collection.words import clean_word
+from topicture.moved import moved
 
 __all__ = ["encode", "read"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 
 def read(path: Path, collect: Collector) -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from topicture.collection.formats.cells import read_rows, table_bytes
 from topicture.collection.formats.items import Box, Collector, FormatError, Item
+from topicture.moved import moved
 
 __all__ = ["FILE_NAMES", "WORD_NAMES", "encode", "read"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 FILE_NAMES = ("file", "path", "image", "filename", "file_name", "photo")
 """Names of the column of photos, in order of preference."""

@@ -11,8 +11,11 @@ from topicture.collection.formats.cells import read_rows, table_bytes
 from topicture.collection.formats.csv_long import FILE_NAMES
 from topicture.collection.formats.items import Collector, Draft, FormatError, Item
 from topicture.collection.words import clean_word
+from topicture.moved import moved
 
 __all__ = ["LIST_NAMES", "encode", "read"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 LIST_NAMES = ("words", "tags", "keywords", "labels")
 """Names of a column that lists all the words of a photo."""

@@ -10,8 +10,11 @@ from lxml import etree
 
 from topicture.collection.formats.files import load_xml
 from topicture.collection.formats.items import Box, Collector, Draft, FormatError, Item, number
+from topicture.moved import moved
 
 __all__ = ["encode", "read"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 
 def read(path: Path, collect: Collector) -> None:

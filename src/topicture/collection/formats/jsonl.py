@@ -10,8 +10,11 @@ from typing import Any
 
 from topicture.collection.formats.files import json_bytes, json_value, load_bytes
 from topicture.collection.formats.items import Box, Collector, Draft, FormatError, Item
+from topicture.moved import moved
 
 __all__ = ["encode", "read"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 _LISTS = ("words", "tags", "keywords", "labels", "label")  # where other writers put them
 

@@ -18,8 +18,11 @@ from topicture.collection.formats.files import (
     per_photo_names,
 )
 from topicture.collection.formats.items import Box, Collector, Draft, FormatError, Item, is_absolute, number
+from topicture.moved import moved
 
 __all__ = ["encode", "read"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 _WITHOUT_AREA = ("point", "points", "line", "linestrip")
 

@@ -13,8 +13,11 @@ from lxml import etree
 
 from topicture.collection.formats.files import files_below, load_xml, per_photo_names
 from topicture.collection.formats.items import Box, Collector, FormatError, Item, number
+from topicture.moved import moved
 
 __all__ = ["encode", "problem", "read"]
+
+__getattr__ = moved(__name__)  # names of earlier versions
 
 _LABELS, _PHOTOS = "Annotations", "JPEGImages"
 

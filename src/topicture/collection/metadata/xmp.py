@@ -5,7 +5,7 @@ a Seq or an Alt, as plain text, or as an attribute. `property_values` reads all 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
@@ -14,11 +14,14 @@ from lxml import etree
 from topicture.collection.words import printable
 
 __all__ = [
+    "AREA",
     "DC",
     "DIGIKAM",
+    "DIMENSIONS",
     "IPTC_EXT",
     "LIGHTROOM",
     "MAX_XMP",
+    "MWG_REGIONS",
     "RDF",
     "TOPICTURE",
     "XML",
@@ -30,6 +33,7 @@ __all__ = [
     "descriptions",
     "item_text",
     "list_items",
+    "lists_of",
     "parse_xml",
     "parse_xmp",
     "property_values",
@@ -46,6 +50,9 @@ LIGHTROOM = "{http://ns.adobe.com/lightroom/1.0/}"
 DIGIKAM = "{http://www.digikam.org/ns/1.0/}"
 IPTC_EXT = "{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}"
 TOPICTURE = "{topicture:ns:xmp/1.0/}"
+MWG_REGIONS = "{http://www.metadataworkinggroup.com/schemas/regions/}"
+AREA = "{http://ns.adobe.com/xmp/sType/Area#}"
+DIMENSIONS = "{http://ns.adobe.com/xap/1.0/sType/Dimensions#}"
 
 MAX_XMP = 16 << 20
 """Largest XMP document that is read, in bytes. Sidecars with long editing histories reach a few megabytes."""
@@ -106,8 +113,13 @@ def descriptions(tree: etree._ElementTree) -> list[etree._Element]:
 
 def containers(tree: etree._ElementTree, name: str) -> Iterator[etree._Element]:
     """The lists (Bag, Seq or Alt) that hold the values of a property, wherever they stand."""
-    for description in descriptions(tree):
-        for element in description.iterchildren(name):
+    return lists_of(descriptions(tree), name)
+
+
+def lists_of(nodes: Iterable[etree._Element], name: str) -> Iterator[etree._Element]:
+    """The same of a field of structures."""
+    for node in nodes:
+        for element in node.iterchildren(name):
             yield from element.iterchildren(*_LISTS)
 
 

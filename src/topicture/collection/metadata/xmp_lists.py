@@ -92,6 +92,17 @@ class XmpLists:
             if _is_empty(element):
                 remove_element(element)
 
+    @property
+    def tree(self) -> etree._ElementTree:
+        """The document."""
+        return self._tree
+
+    def lay_out_later(self, container: etree._Element) -> None:
+        """Have the property that a list is in laid out with the others."""
+        inside = [container, *container.iterancestors()]
+        depth = next(i for i, element in enumerate(inside) if element.tag == RDF + "Description")
+        self._to_lay_out[inside[max(depth - 1, 0)]] = None
+
     def lay_out(self) -> None:
         """Lay out the properties that gained items, one item per line; only blanks between elements change.
 
@@ -120,13 +131,13 @@ class XmpLists:
             description.attrib.pop(name, None)
         for element in elements:
             remove_element(element)
-        bag = child(child(self._home(), name, *INSIDE.get(name, ())), RDF + "Bag")
+        bag = child(child(self.home(), name, *INSIDE.get(name, ())), RDF + "Bag")
         for text in earlier:
             child(bag, RDF + "li").text = text
         self._placed.pop(name, None)
         return bag
 
-    def _home(self) -> etree._Element:
+    def home(self) -> etree._Element:
         """The Description that takes new properties: the first one."""
         found = descriptions(self._tree)
         if found:

@@ -29,7 +29,8 @@ from topicture.collection.metadata.record import (
 from topicture.collection.metadata.tag_lists import LISTS, SUBJECT, clean_path, joined, listed_tags
 from topicture.collection.metadata.xmp import struct_field
 from topicture.collection.metadata.xmp_lists import XmpLists
-from topicture.collection.sidecar.regions import OwnRegions
+from topicture.collection.sidecar.mwg_regions import MwgRegions
+from topicture.collection.sidecar.regions import OwnRegions, region_identifier
 from topicture.collection.sidecar.values import ObjectRegion, Tag, decimal
 from topicture.collection.sidecar.xmp_edit import structure
 from topicture.errors import BadWord
@@ -56,21 +57,24 @@ def merge(
     regions: Sequence[ObjectRegion],
     embedded: Paths,
     now: str,
+    size: tuple[int, int] | None = None,
 ) -> Changes:
     """Bring a document to the wanted state, changing nothing where it is there already.
 
-    `embedded` are the words of the photo's own metadata, to be copied where needed; `now` is the date of new records.
+    `embedded` are the words of the photo's own metadata, to be copied where needed; `now` is the date of new records,
+    `size` that of the photo as stored, which regions apply to.
     Each property is gone through once, so that the time grows with the document and no faster.
     """
     changes = Changes()
     lists = XmpLists(tree)
-    own_regions = OwnRegions(lists)
+    own_regions = (OwnRegions(lists), MwgRegions(lists, size))
     record = _Record(lists, now)
     for word in remove:
         ours = record.is_ours(word)
         if ours:
             record.withdraw(word)
-        if own_regions.drop(word) or ours:
+        dropped = [notation.drop(word) for notation in own_regions]
+        if any(dropped) or ours:
             changes.removed.append(word)
             changes.touched = True
     wanted = [tag for tag in add if not record.stands(tag)]
@@ -85,7 +89,9 @@ def merge(
     for region in regions:
         by_word.setdefault(region.word, []).append(region)
     for word, boxes in by_word.items():
-        changes.touched |= own_regions.set(word, boxes)
+        wanted_boxes = {region_identifier(box): box for box in boxes}
+        for notation in own_regions:
+            changes.touched |= notation.set(word, wanted_boxes)
     changes.touched |= record.drop_copies()
     lists.lay_out()
     return changes
@@ -105,7 +111,7 @@ class _Record:
 
     def is_ours(self, word: str) -> bool:
         """Whether it was us who put a word there."""
-        return word in self and bool(struct_field(self._of[word][0], own_field(SUBJECT)))
+        return any(struct_field(item, own_field(SUBJECT)) for item in self._of.get(word, ()))
 
     def stands(self, tag: Tag) -> bool:
         """Whether nothing is to be done for a tag: it stands as wanted, or somebody else wrote the word."""
@@ -129,18 +135,17 @@ class _Record:
         self._of.setdefault(tag.word, []).append(item)
 
     def withdraw(self, word: str) -> None:
-        """Remove the values that the first record of a word lists, and the record, if there is one."""
-        if word not in self:
-            return
-        item = self._of[word].pop(0)
-        if not self._of[word]:
-            del self._of[word]
-        for name in LISTS:
-            value = struct_field(item, own_field(name))
-            # Else it claims another word's value.
-            if value == word or value.endswith((f"|{word}", f"/{word}")):
-                self._lists.remove(name, value)
-        self._lists.drop_item(WRITTEN, item)
+        """Remove the values that the records of a word list, and the records, if there are any.
+
+        We write one; a second one, of another program's making, would count the next time.
+        """
+        for item in self._of.pop(word, ()):
+            for name in LISTS:
+                value = struct_field(item, own_field(name))
+                # Else it claims another word's value.
+                if value == word or value.endswith((f"|{word}", f"/{word}")):
+                    self._lists.remove(name, value)
+            self._lists.drop_item(WRITTEN, item)
 
     def drop_copies(self) -> bool:
         """When nothing of ours is left, copies have no purpose; False where there are none, or something is left."""
@@ -148,8 +153,7 @@ class _Record:
         if not items or any(struct_field(item, BY) != COPY for item in items):
             return False
         for word in list(self._of):
-            while word in self:
-                self.withdraw(word)
+            self.withdraw(word)
         return True
 
 

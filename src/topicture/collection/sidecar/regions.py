@@ -13,7 +13,7 @@ from topicture.collection.metadata.xmp_lists import XmpLists
 from topicture.collection.sidecar.values import ObjectRegion, decimal
 from topicture.collection.sidecar.xmp_edit import child, lang_alt, structure
 
-__all__ = ["OwnRegions"]
+__all__ = ["OwnRegions", "region_identifier"]
 
 _REGION = IPTC_EXT + "ImageRegion"
 _SUBJECT_AREA = "http://cv.iptc.org/newscodes/imageregionrole/subjectArea"
@@ -29,9 +29,8 @@ class OwnRegions:
             if struct_field(item, BY):
                 self._of.setdefault(struct_field(item, WORD), []).append(item)
 
-    def set(self, word: str, wanted: list[ObjectRegion]) -> bool:
-        """Replace our regions of a word; False where they are the wanted ones already."""
-        identifiers = {_identifier(region): region for region in wanted}
+    def set(self, word: str, identifiers: dict[str, ObjectRegion]) -> bool:
+        """Replace our regions of a word, by identifier; False where they are the wanted ones already."""
         if {struct_field(item, IPTC_EXT + "rId") for item in self._of.get(word, ())} == set(identifiers):
             return False
         self.drop(word)
@@ -72,7 +71,7 @@ def _entity(item: etree._Element, name: str) -> etree._Element:
     return entity
 
 
-def _identifier(region: ObjectRegion) -> str:
+def region_identifier(region: ObjectRegion) -> str:
     """The same region always has the same identifier, so that writing again changes nothing."""
     numbers = (decimal(value) for value in (region.x, region.y, region.w, region.h, region.probability))
     text = "\0".join([region.word, *(number or "" for number in numbers)])

@@ -88,7 +88,8 @@ def write_sidecar(
     if not photo.is_file():
         raise DataNotFound(f"{printable(str(photo))}: no such photo")
     tags = {tag.word: tag for tag in add}
-    unwanted, places = tuple(dict.fromkeys(map(clean_word, remove))), _on_stored_pixels(photo, tuple(regions))
+    unwanted = tuple(dict.fromkeys(map(clean_word, remove)))
+    places, size = _on_stored_pixels(photo, tuple(regions))
     if both := tags.keys() & unwanted:
         raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
     embedded = embedded_words(photo) if tags else {}
@@ -101,7 +102,7 @@ def write_sidecar(
         try:
             before = _content(path)
             tree = new_document() if before is None else parse_xmp(before)
-            changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now)
+            changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now, size)
         except BadXmp as reason:
             raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
         content = before
@@ -122,21 +123,25 @@ def write_sidecar(
     )
 
 
-def _on_stored_pixels(photo: Path, regions: tuple[ObjectRegion, ...]) -> tuple[ObjectRegion, ...]:
-    """Regions as the standard has them: programs put them upright together with the picture."""
+def _on_stored_pixels(
+    photo: Path, regions: tuple[ObjectRegion, ...]
+) -> tuple[tuple[ObjectRegion, ...], tuple[int, int] | None]:
+    """Regions as the standards have them: programs put them upright together with the picture; and its size."""
+    size: tuple[int, int] | None = None
     if not regions:
-        return ()
+        return (), size
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's, of odd metadata
             with Image.open(photo) as image:
                 # Of the header alone: a PNG's own `getexif` would decode the picture.
+                size = image.size
                 orientation = Image.Image.getexif(image).get(_ORIENTATION_TAG, 1)
     except Exception:
         orientation = (
             1  # damaged metadata, of which a decoder may raise nearly anything: then nobody turns the picture
         )
-    return tuple(region.as_stored(orientation) for region in regions)
+    return tuple(region.as_stored(orientation) for region in regions), size
 
 
 def _left(path: Path, content: bytes | None) -> tuple[tuple[str, int, int], ...] | None:

@@ -5,10 +5,13 @@ from collections.abc import Iterable
 from lxml import etree
 
 from topicture.collection.metadata.xmp import (
+    AREA,
     DC,
     DIGIKAM,
+    DIMENSIONS,
     IPTC_EXT,
     LIGHTROOM,
+    MWG_REGIONS,
     RDF,
     TOPICTURE,
     XML,
@@ -35,13 +38,14 @@ PREFIXES = {
     "Iptc4xmpExt": IPTC_EXT,
     "topicture": TOPICTURE,
 }
-_URIS = {prefix: namespace[1:-1] for prefix, namespace in PREFIXES.items()}
+_WHERE_NEEDED = {"mwg-rs": MWG_REGIONS, "stArea": AREA, "stDim": DIMENSIONS}
+_URIS = {prefix: namespace[1:-1] for prefix, namespace in (PREFIXES | _WHERE_NEEDED).items()}
 _PREFIX_OF = {uri: prefix for prefix, uri in _URIS.items()}
 _BOM = "\ufeff".encode()
 _EMPTY = (
     f'<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Topicture"><rdf:RDF xmlns:rdf="{RDF[1:-1]}">'
     + '<rdf:Description rdf:about=""'
-    + "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in _URIS.items() if prefix != "rdf")
+    + "".join(f' xmlns:{prefix}="{_URIS[prefix]}"' for prefix in PREFIXES if prefix != "rdf")
     + "/></rdf:RDF></x:xmpmeta>"
 )
 INSIDE = {IPTC_EXT + "ImageRegion": ("topicture", "xmp")}

@@ -38,7 +38,7 @@ class NeighbourView(OneView):
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_positive("n_neighbours")
+        self._check_whole("n_neighbours")
 
     def _keep(self, corpus: Corpus) -> None:
         tagged = corpus[corpus.tagged]

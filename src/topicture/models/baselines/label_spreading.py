@@ -69,7 +69,7 @@ class LabelSpreading(OneView):
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_positive("n_neighbours")
+        self._check_whole("n_neighbours")
         self._require("alpha", 0 <= self.alpha < 1, "be at least 0 and below 1")
 
     def _learn(self, corpus: Corpus, tell: Tell) -> str:

@@ -36,7 +36,7 @@ from topicture.models.baselines.training import (
     dense,
     descend,
     in_order,
-    kept,
+    keep_mask,
     on_device,
     product,
     rounded_up,
@@ -114,7 +114,7 @@ class Draw(NamedTuple):
     chosen: np.ndarray  # (B,) rows that ask
     counts: np.ndarray  # (B,) whether a row does
     among: np.ndarray  # (M,) rows that they are matched with
-    inputs: np.ndarray  # (B, L or slots) kept ones
+    inputs: np.ndarray  # (B, L or slots) True for those that are not dropped
     matched_inputs: np.ndarray  # (M, L or slots)
 
 
@@ -160,7 +160,8 @@ def _draws(N: int, n_inputs: int, drop: tuple[float, float], rng: np.random.Gene
         if N > _MOST_MATCHED:
             among = np.sort(rng.choice(N, _MOST_MATCHED, replace=False)).astype(np.int32)
         kept_inputs = (
-            kept((len(rows), n_inputs), share, rng) for rows, share in zip((chosen, among), drop, strict=True)
+            keep_mask((len(rows), n_inputs), share, rng)
+            for rows, share in zip((chosen, among), drop, strict=True)
         )
         yield Draw(chosen, counts, among, *kept_inputs)
 

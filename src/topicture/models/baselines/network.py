@@ -33,7 +33,7 @@ from topicture.models.baselines.training import (
     dense,
     descend,
     in_order,
-    kept,
+    keep_mask,
     on_device,
     product,
     take,
@@ -93,8 +93,8 @@ class Draw(NamedTuple):
 
     chosen: np.ndarray  # (B,) rows
     counts: np.ndarray  # (B,) whether a row does
-    inputs: np.ndarray  # (B, L or slots) kept ones
-    units: np.ndarray  # (B, H) kept hidden units
+    inputs: np.ndarray  # (B, L or slots) True for those that are not dropped
+    units: np.ndarray  # (B, H) True for hidden units that are not dropped
 
 
 def train(
@@ -125,8 +125,8 @@ def _start(n_inputs: int, p_w: np.ndarray, n_hidden: int, rng: np.random.Generat
 
 def _draws(n_images: int, n_inputs: int, plan: Plan, rng: np.random.Generator) -> Iterator[Draw]:
     for chosen, counts in batches(n_images, _BATCH, rng):
-        inputs = kept((len(chosen), n_inputs), plan.drop, rng)
-        yield Draw(chosen, counts, inputs, kept((len(chosen), plan.n_hidden), 0.5, rng))
+        inputs = keep_mask((len(chosen), n_inputs), plan.drop, rng)
+        yield Draw(chosen, counts, inputs, keep_mask((len(chosen), plan.n_hidden), 0.5, rng))
 
 
 def loss(net: Net, lessons: Lessons, draw: Draw) -> Any:

@@ -29,7 +29,7 @@ __all__ = [
     "dense",
     "descend",
     "in_order",
-    "kept",
+    "keep_mask",
     "on_device",
     "product",
     "rounded_up",
@@ -164,8 +164,8 @@ def batches(n: int, size: int, rng: np.random.Generator) -> Iterator[tuple[np.nd
             yield chosen, np.arange(padded) < len(rows)
 
 
-def kept(shape: tuple[int, ...], drop: float, rng: np.random.Generator) -> np.ndarray:
-    """False with probability `drop`."""
+def keep_mask(shape: tuple[int, ...], drop: float, rng: np.random.Generator) -> np.ndarray:
+    """What is kept when inputs are dropped at random: False with probability `drop`."""
     return rng.integers(1 << 16, size=shape, dtype=np.uint16) >= round(drop * (1 << 16))
 
 

@@ -289,7 +289,7 @@ class EMMMargin(ExponentialMixture):
     # --- Use ---------------------------------------------------------------------------------------------
 
     def label_regions(self, corpus: Corpus, *, use_captions: bool = False) -> list[np.ndarray]:
-        """p(word | region), one (N_d, V) array an image; with `use_captions` a tagged image has none but its own words.
+        """p(word | region), one (N_d, V) array per image; with `use_captions` a tagged image has only its own words.
 
         The multipliers that tie a training image's regions to its tags are those of the training images. What is left
         of labels in the bound of a new one is kappa y w zbar, which is nothing by default, so its tags are a limit.

@@ -28,7 +28,7 @@ _ONE_SHAPE = 4096  # images
 
 @dataclass(eq=False, repr=False)
 class ClassAnnotator(EMAnnotator):
-    """An annotator with one topic a word; a subclass has `theta`, `_settings` and what EMAnnotator asks for."""
+    """An annotator with one topic per word; a subclass has `theta`, `_settings` and what EMAnnotator asks for."""
 
     needs = ("region_words",)
     labels_regions = True
@@ -63,7 +63,7 @@ class ClassAnnotator(EMAnnotator):
         return values / np.maximum(values.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
     def label_regions(self, corpus: Corpus, *, use_captions: bool = False) -> list[np.ndarray]:
-        """p(word | region), one (N_d, V) array an image; with `use_captions` a tagged image's caption takes part."""
+        """p(word | region), one (N_d, V) array per image; with `use_captions` a tagged image's caption takes part."""
         self._check_usable(corpus)
         return self._label_regions(corpus if use_captions else corpus.without_captions())
 
@@ -137,7 +137,7 @@ class ClassAnnotator(EMAnnotator):
         super()._check_params()
         self._check_choice("score", SCORES)
         self._check_positive("eta")
-        self._check_whole("n_sweeps", "n_sweeps_use")
+        self._check_steps("n_sweeps", "n_sweeps_use")
         self._check_whole("n_candidates", least=0)
 
 

@@ -96,12 +96,12 @@ def solve(
     if start is None:
         start = np.maximum(b, 0) / nu1
     loss = _Loss(Oracle(problem), b, nu1, nu2)
-    pool = [_Held(loss.at(w).cut) for w in warm]
+    pool = [_PooledCut(loss.at(w).cut) for w in warm]
     best = loss.at(start)
-    pool.append(_Held(best.cut))
+    pool.append(_PooledCut(best.cut))
     made, bound, delta_of = len(pool), -np.inf, (np.zeros(0), list[Cut]())
     while True:
-        cuts = [held.cut for held in pool]
+        cuts = [pooled.cut for pooled in pool]
         tau = _master(cuts, b, nu1, nu2)
         w = _weights(cuts, tau, b, nu1)
         dual = sum(t * cut.d for t, cut in zip(tau, cuts, strict=True)) - nu1 / 2 * float(w @ w)
@@ -116,16 +116,16 @@ def solve(
         converged = gap <= tol * max(1.0, abs(best.primal))
         if converged or stalled or made >= max_cuts:
             break
-        pool = [held.aged(t > _ACTIVE * nu2) for held, t in zip(pool, tau, strict=True)]
-        pool = [held for held in pool if held.idle < _IDLE]
+        pool = [pooled.aged(t > _ACTIVE * nu2) for pooled, t in zip(pool, tau, strict=True)]
+        pool = [pooled for pooled in pool if pooled.idle < _IDLE]
         new = [here.cut] if between is here else [here.cut, between.cut]
-        pool += [_Held(cut) for cut in new]
+        pool += [_PooledCut(cut) for cut in new]
         made += len(new)
-    kept = [(t, cut.w) for t, cut in zip(*delta_of, strict=True) if t > _ACTIVE * nu2]
+    active = [(t, cut.w) for t, cut in zip(*delta_of, strict=True) if t > _ACTIVE * nu2]
     return Solution(
         w=best.w,
-        delta=loss.oracle.multipliers(kept),
-        touching=[w for _, w in kept],
+        delta=loss.oracle.multipliers(active),
+        touching=[w for _, w in active],
         hinge=best.hinge,
         primal=best.primal,
         gap=gap,
@@ -134,14 +134,14 @@ def solve(
     )
 
 
-class _Held(NamedTuple):
+class _PooledCut(NamedTuple):
     """A cut of the master problem and for how many rounds its multiplier has been 0."""
 
     cut: Cut
     idle: int = 0
 
-    def aged(self, active: bool) -> "_Held":
-        return _Held(self.cut, 0 if active else self.idle + 1)
+    def aged(self, active: bool) -> "_PooledCut":
+        return _PooledCut(self.cut, 0 if active else self.idle + 1)
 
 
 class _Point(NamedTuple):
@@ -224,18 +224,18 @@ def _master(cuts: Sequence[Cut], b: np.ndarray, nu1: float, nu2: float) -> np.nd
     if not cuts or nu2 == 0:
         return np.zeros(len(cuts))
     g, d = np.array([cut.g for cut in cuts]), np.array([cut.d for cut in cuts])
-    held = np.zeros(len(b), bool)
+    has_v = np.zeros(len(b), bool)
     while True:
-        rows = np.vstack([g, np.eye(len(b))[held]])
-        costs = rows @ b / nu1 - np.append(d, np.zeros(held.sum()))
+        rows = np.vstack([g, np.eye(len(b))[has_v]])
+        costs = rows @ b / nu1 - np.append(d, np.zeros(has_v.sum()))
         x = nu2 * _on_simplex(nu2 / nu1 * rows @ rows.T, costs, len(cuts))
         tau = np.maximum(x[: len(cuts)], 0)
         total = tau.sum()
         tau = tau * (nu2 / total) if total > nu2 else tau
-        negative = (b + x @ rows < -1e-12 * np.abs(b + tau @ g).max()) & ~held
+        negative = (b + x @ rows < -1e-12 * np.abs(b + tau @ g).max()) & ~has_v
         if not negative.any():
             return tau
-        held |= negative
+        has_v |= negative
 
 
 def _on_simplex(quadratic: np.ndarray, linear: np.ndarray, n: int) -> np.ndarray:

@@ -9,7 +9,6 @@ import numpy as np
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image
 from topicture.errors import CorpusError
-from topicture.models.checks import is_whole
 from topicture.models.counts import plsa
 from topicture.models.counts.plsa import Params, Prior, Settings
 from topicture.models.counts.plsa_early_stop import steps_on_held_out
@@ -50,8 +49,8 @@ class FoldedTopics(EMAnnotator):
         super()._check_params()
         self._check_not_negative("eps")
         self._require("power", 0 < self.power <= 1, "lie in (0, 1]")
-        fits = self.fold_steps == "held-out" or is_whole(self.fold_steps)
-        self._require("fold_steps", fits, "be a positive whole number or 'held-out'")
+        if self.fold_steps != "held-out":
+            self._check_steps("fold_steps")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         if not corpus.tagged.any():
@@ -89,7 +88,8 @@ class FoldedTopics(EMAnnotator):
 
     def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         super()._restore(arrays, facts)
-        self.fold_steps_ = int(facts["fold_steps"])
+        self.fold_steps_ = facts["fold_steps"]
+        self._check_steps("fold_steps_")
 
 
 @dataclass(eq=False, repr=False)

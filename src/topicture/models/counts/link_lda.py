@@ -131,7 +131,7 @@ def init_posterior(tables: Tables, image: Image) -> Posterior:
 
 
 def expected(params: Params) -> Tables:
-    """exp E[log B] and exp E[log Phi], one row a word, scaled."""
+    """exp E[log B] and exp E[log Phi], one row per word, scaled."""
     rows = [dirichlet_expected_log(r).T for r in (params.rB, params.rPhi)]
     log_T = jnp.concatenate(rows)
     top = jnp.max(log_T, axis=1)
@@ -318,7 +318,7 @@ class LinkLDA(StochasticAnnotator):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("start", ("random", "kmeans"))
-        self._check_whole("n_sweeps")
+        self._check_steps("n_sweeps")
         for name in ("alpha", "eta_visual", "eta_words"):
             self._require(name, getattr(self, name) >= 1e-3, "be at least 0.001")
 

@@ -71,7 +71,7 @@ class DirichletParams(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """E[log .] of the parameters, one row a word so that the rows of an image's words lie together."""
+    """E[log .] of the parameters, one row per word so that the rows of an image's words lie together."""
 
     log_a: Any  # (K,)
     log_B: Any  # (U, K)

@@ -48,13 +48,13 @@ def caption_path(n_steps: int, power: float) -> Callable[[Any, Image], Any]:
 
 def steps_on_held_out(annotator: Any, corpus: Corpus) -> int:
     """The number of fold-in steps for which held-out captions of a tagged corpus are most likely."""
-    held = folds_of(corpus, _HELD_OUT, seed=annotator.seed) == 0
-    if held.all():
+    is_held_out = folds_of(corpus, _HELD_OUT, seed=annotator.seed) == 0
+    if is_held_out.all():
         return LARGEST
     trial = type(annotator)(**{**annotator.get_params(deep=False), "fold_steps": LARGEST, "n_init": 1})
     with all_or_nothing():
-        trial.fit(corpus[~held])
+        trial.fit(corpus[~is_held_out])
     path = caption_path(LARGEST, annotator.power)
-    batches = trial._batches(corpus[held], ("captions", "visual_words"))
+    batches = trial._batches(corpus[is_held_out], ("captions", "visual_words"))
     total = sum(values.sum(axis=0) for _, values in em.map_images(path, trial._tables_for_use(), batches))
     return 1 + int(np.argmax(total))

@@ -2,7 +2,7 @@
 
 A model is written for ONE image: `e_step` improves that image's posterior q and returns its expected statistics,
 `elbo` is its share of the bound. Both read `tables`, the expectations that inference needs (such as E[log beta],
-docs/models.md 2.10), which `expected` computes once a pass. This module maps those functions over blocks of images,
+docs/models.md 2.10), which `expected` computes once per pass. This module maps those functions over blocks of images,
 sums, runs the M-step, and checks at every iteration that the objective (bound plus log-prior) did not fall.
 
     repeat:  tables = expected(params)
@@ -254,25 +254,25 @@ def e_step(
         # XLA works on this chunk while SciPy sums the tokens of the one before.
         started = passes.run_pass(model, expectations, chunk.image, q)
         if running is not None:
-            stats, bound = _collect(new, stats, bound, running, batches.kept)
+            stats, bound = _collect(new, stats, bound, running, batches.in_memory)
         running = started
     if running is not None:
-        stats, bound = _collect(new, stats, bound, running, batches.kept)
+        stats, bound = _collect(new, stats, bound, running, batches.in_memory)
     return new, stats, bound
 
 
-def _collect(new: list[Any], stats: Any, bound: float, finished: Any, kept: bool) -> tuple[Any, float]:
+def _collect(new: list[Any], stats: Any, bound: float, finished: Any, in_memory: bool) -> tuple[Any, float]:
     """Add a chunk to the sums and keep its posteriors, on the host where chunks do not stay in memory."""
     q, chunk_stats, chunk_bound = finished
     chunk_stats = jax.tree.map(sum_outer, chunk_stats, is_leaf=is_stand_in)
-    new.append(q if kept else jax.tree.map(np.asarray, q))
+    new.append(q if in_memory else jax.tree.map(np.asarray, q))
     stats = chunk_stats if stats is None else jax.tree.map(jnp.add, stats, chunk_stats)
     return stats, bound + float(chunk_bound)
 
 
 def _shuffled(batches: Batches, rng: np.random.Generator) -> Iterator[Chunk]:
     """The chunks of one epoch."""
-    if not batches.kept:
+    if not batches.in_memory:
         yield from batches
         return
     chunks = list(batches)

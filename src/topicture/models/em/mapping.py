@@ -25,7 +25,7 @@ def map_images(
 
 
 def unstack(values: Any, n_images: int) -> Any:
-    """Leaves of leading axes (blocks, block) as NumPy arrays with one row an image, padding dropped."""
+    """Leaves of leading axes (blocks, block) as NumPy arrays with one row per image, padding dropped."""
 
     def rows(a):  # sizes spelled out: an axis of no regions would leave -1 undecided
         return np.asarray(a).reshape(a.shape[0] * a.shape[1], *a.shape[2:])[:n_images]

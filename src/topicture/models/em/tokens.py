@@ -1,4 +1,4 @@
-"""Sums over the words of one image. Tables have one row a word, (size, K), so that a word's row lies together."""
+"""Sums over the words of one image. Tables have one row per word, (size, K), so that a word's row lies together."""
 
 from typing import Any
 

@@ -6,8 +6,8 @@ Given A (D, K), the model's log joint of every image and value of Z, F = sum_ik 
 Two ways to update all p at once, each a value that is called with (A, p, graph, lam):
   Sweeps     LapVar1: every image's exact maximiser given its neighbours; Q never falls (3.11)
   Smoothing  LapEM and LapVar2: p = softmax(A), then damped averaging with the neighbours; Q may fall (3.10, 3.12)
-`Coupling` hands such an update to the EM loop, which knows nothing of graphs; `held` turns a model into one whose
-posteriors come from there. Differs from the papers: the corrected factors 2 lam of 3.11, the safeguarded solver, and
+`Coupling` hands such an update to the EM loop, which knows nothing of graphs; the model `with_fixed_posteriors` takes
+its posteriors from there. Differs from the papers: the corrected factors 2 lam of 3.11, the safeguarded solver, and
 Q is compared after the E-step, where p belongs to the parameters that it is stored with.
 """
 
@@ -32,9 +32,9 @@ __all__ = [
     "Sweeps",
     "Update",
     "fit_stages",
-    "held",
     "log_joints",
     "objective",
+    "with_fixed_posteriors",
 ]
 
 _EXCLUDED = -1e300
@@ -215,7 +215,7 @@ class Coupling:
         return log_joints(self.model, self.log_joint, self.batches, params)
 
     def rows(self, posteriors: Sequence[Any]) -> np.ndarray | None:
-        """Posteriors of chunks as one row an image, (D, K); None where the loop has not started any."""
+        """Posteriors of chunks as one row per image, (D, K); None where the loop has not started any."""
         if any(q is None for q in posteriors):
             return None
         chunks = [em.unstack(q, len(chunk.rows)) for chunk, q in zip(self.batches, posteriors, strict=True)]
@@ -225,7 +225,7 @@ class Coupling:
         return p
 
     def posteriors(self, p: np.ndarray) -> list[np.ndarray]:
-        """One row an image as posteriors of chunks; padding is uniform."""
+        """One row per image as posteriors of chunks; padding is uniform."""
         chunks = []
         for chunk in self.batches:
             lead, K = chunk.image.weight.shape, p.shape[1]
@@ -251,7 +251,7 @@ def log_joints(
 
 
 @lru_cache(maxsize=32)
-def held(model: em.Model, statistics: Callable[[Any, Any, Any], Any]) -> em.Model:
+def with_fixed_posteriors(model: em.Model, statistics: Callable[[Any, Any, Any], Any]) -> em.Model:
     """The model whose E-step keeps the posterior p (K,) that it is given, and collects its statistics."""
 
     def e_step(tables, image, p):
@@ -272,7 +272,7 @@ def fit_stages(
 ) -> em.FitResult:
     """EM under one coupling after the other, each from where the last ended; the result is that of the last.
 
-    `model` is a `held` one. Couplings that come before the last are easier problems (larger temperature, other lam):
+    `model` is one `with_fixed_posteriors`. Couplings before the last are easier (larger temperature, other lam):
     annealing and continuation. They only prepare, and end at ten times the tolerance. After an interrupt in one of
     them, one E-step of the last still tells the objective, which is not that of the others.
     """

@@ -34,7 +34,7 @@ from topicture.models.id_arrays import ids_from, ids_state
 
 __all__ = ["GraphMixture", "LapMixUnigram"]
 
-_HELD = lap.held(MODEL, mix_unigram.statistics)
+_FIXED_POSTERIORS = lap.with_fixed_posteriors(MODEL, mix_unigram.statistics)
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +86,7 @@ class GraphMixture(UnigramMixture):
         batches = self._batches(corpus)
         seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
         best, tried = em.fit_restarts(
-            _HELD,
+            _FIXED_POSTERIORS,
             batches,
             [partial(self._start, corpus, np.random.default_rng(s)) for s in seeds],
             self._prior(),
@@ -123,7 +123,9 @@ class GraphMixture(UnigramMixture):
         lams = [weak[0] if weak else self.lam] * n_hot + [*weak, self.lam]
         temperatures = hot + [self.temperature] * (len(weak) + 1)
         return [
-            lap.Coupling(_HELD, mix_unigram.log_joint, batches, self.graph_, self._update(), lam, T)
+            lap.Coupling(
+                _FIXED_POSTERIORS, mix_unigram.log_joint, batches, self.graph_, self._update(), lam, T
+            )
             for lam, T in zip(lams, temperatures, strict=True)
         ]
 

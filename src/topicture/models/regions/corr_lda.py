@@ -3,7 +3,7 @@ r"""Corr-LDA [blei2003annotated]. Numbers of sections and equations: docs/models
 theta ~ Dir(alpha); z_n ~ Cat(theta); r_n ~ N(mu[z_n], s2[z_n]), diagonal; for every caption word a region
 y_m ~ Unif(1..N) and w_m ~ Cat(beta[z[y_m]]).
 
-Symbol -> code, shape:  gamma -> gamma K | phi -> phi N K | lambda -> lam M N, one row a distinct word
+Symbol -> code, shape:  gamma -> gamma K | phi -> phi N K | lambda -> lam M N, one row per distinct word
   the others as in gaussian_lda.py
 Differs from the paper: the bound keeps - M ln N, which p(y_m | N) puts there; p(w | r) has the factor 1/N that the
 paper leaves out; variances have a floor; alpha is learned; predictions use E[beta], not exp E[ln beta].
@@ -26,6 +26,7 @@ from topicture.models.em.expfam import (
 )
 from topicture.models.regions.estimator import GaussianLDA
 from topicture.models.regions.gaussian_lda import PointParams, Seen, Story
+from topicture.models.regions.sampling import sample_images
 
 __all__ = ["STORY", "CorrLDA", "Posterior", "sample"]
 
@@ -47,14 +48,9 @@ def sample(
     rng: np.random.Generator, params: PointParams, n_images: int, n_regions: int = 5, n_words: int = 3
 ) -> Corpus:
     """The story above: images with on average so many regions and words, at least one of each."""
-    alpha, mu, s2, beta = (np.asarray(value) for value in params)
-    regions, captions = [], np.zeros((n_images, beta.shape[1]))
-    for caption in captions:
-        z = rng.choice(len(alpha), 1 + rng.poisson(n_regions - 1), p=rng.dirichlet(alpha))
-        regions.append(rng.normal(mu[z], np.sqrt(s2[z])))
-        for k in z[rng.integers(len(z), size=1 + rng.poisson(n_words - 1))]:
-            caption[rng.choice(len(caption), p=beta[k])] += 1
-    return Corpus.from_arrays(captions=captions, regions=regions)
+    return sample_images(
+        rng, params, n_images, n_regions, n_words, lambda theta, z, m: z[rng.integers(len(z), size=m)]
+    )
 
 
 def init_posterior(seen: Seen) -> Posterior:

@@ -130,7 +130,7 @@ class GaussianLDA(GaussianTopics):
         super()._check_params()
         self._check_positive("alpha", "eps_words")
         self._check_not_negative("sweep_tol")
-        self._check_whole("max_sweeps")
+        self._check_steps("max_sweeps")
 
     def _model(self) -> em.Model:
         return make_model(

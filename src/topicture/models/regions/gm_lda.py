@@ -3,7 +3,7 @@ r"""GM-LDA [blei2003annotated]. Numbers of sections and equations: docs/models.m
 theta ~ Dir(alpha); regions z_n ~ Cat(theta), r_n ~ N(mu[z_n], s2[z_n]), diagonal; words v_m ~ Cat(theta),
 w_m ~ Cat(beta[v_m]). Regions and words share theta and nothing else.
 
-Symbol -> code, shape:  gamma -> gamma K | phi -> phi N K | psi -> psi M K, one row a distinct word
+Symbol -> code, shape:  gamma -> gamma K | phi -> phi N K | psi -> psi M K, one row per distinct word
   the others as in gaussian_lda.py
 Differs from the paper: variances have a floor; alpha is learned. p(w | r, r_n) is a convention: given theta no word
 depends on z_n, so the exact conditional is the same for every region.
@@ -18,6 +18,7 @@ from topicture.corpus import Corpus
 from topicture.models.em.expfam import dirichlet_expected_log, dirichlet_kl, softmax, xlogx
 from topicture.models.regions.estimator import GaussianLDA
 from topicture.models.regions.gaussian_lda import PointParams, Seen, Story
+from topicture.models.regions.sampling import sample_images
 
 __all__ = ["GMLDA", "STORY", "Posterior", "sample"]
 
@@ -39,15 +40,9 @@ def sample(
     rng: np.random.Generator, params: PointParams, n_images: int, n_regions: int = 5, n_words: int = 3
 ) -> Corpus:
     """The story above: images with on average so many regions and words, at least one of each."""
-    alpha, mu, s2, beta = (np.asarray(value) for value in params)
-    regions, captions = [], np.zeros((n_images, beta.shape[1]))
-    for caption in captions:
-        theta = rng.dirichlet(alpha)
-        z = rng.choice(len(alpha), 1 + rng.poisson(n_regions - 1), p=theta)
-        regions.append(rng.normal(mu[z], np.sqrt(s2[z])))
-        for k in rng.choice(len(alpha), 1 + rng.poisson(n_words - 1), p=theta):
-            caption[rng.choice(len(caption), p=beta[k])] += 1
-    return Corpus.from_arrays(captions=captions, regions=regions)
+    return sample_images(
+        rng, params, n_images, n_regions, n_words, lambda theta, z, m: rng.choice(len(theta), m, p=theta)
+    )
 
 
 def init_posterior(seen: Seen) -> Posterior:

@@ -248,13 +248,20 @@ class IWE(Annotator):
         )
         if not facts["base_is_named"]:
             self.base = clone(self.base_)
+        elif self.base != header["model"]:
+            raise ValueError(
+                f"the base is called {self.base!r}, and holds a model called {header['model']!r}"
+            )
         self.word_coordinates_ = arrays["word_coordinates"]
         self.word_counts_ = arrays["word_counts"]
         self.image_coordinates_ = arrays["image_coordinates"]
         self.restarts_ = arrays["restarts"]
         self.image_ids_ = ids_from(arrays, facts)
         self.log_q_ = _log(self.word_counts_ / self.word_counts_.sum())
-        self.plan_ = Plan(self.word_coordinates_.shape[1], Ridge(*facts["ridges"]))
+        ridge = Ridge(*map(float, facts["ridges"]))
+        if not all(0 < value < np.inf for value in ridge):
+            raise ValueError(f"the ridges are {list(ridge)}")
+        self.plan_ = Plan(self.word_coordinates_.shape[1], ridge)
 
 
 def _log(q: np.ndarray) -> np.ndarray:

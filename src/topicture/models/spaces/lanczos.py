@@ -75,7 +75,7 @@ def _product(K: np.ndarray, block: np.ndarray, for_each: ForEach) -> np.ndarray:
 
 
 def _sketch(K: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """K S (N, size) for a random S with one sign a row: sums of columns, a product with K for next to nothing."""
+    """K S (N, size) for a random S with one sign per row: sums of columns, a product with K for next to nothing."""
     N = len(K)
     signs, columns = rng.choice([-1.0, 1.0], N), rng.integers(size, size=N)
     S = sparse.csr_array((signs, columns, np.arange(N + 1)), shape=(N, size))

@@ -217,7 +217,8 @@ class LatentSpace(Annotator):
             (arrays["captions.counts"], arrays["captions.words"], arrays["captions.ends"]),
             shape=(len(self.features_), len(self.empirical_)),
         )
-        self.n_neighbours_ = int(facts["n_neighbours"])
+        self.n_neighbours_ = facts["n_neighbours"]
+        self._check_whole("n_neighbours_")
         self.word_weight_ = float(facts["word_weight"])
         space = {name[6:]: array for name, array in arrays.items() if name.startswith("space.")}
         self.space_ = self._restore_space(space, facts["space"])

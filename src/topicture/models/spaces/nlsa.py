@@ -242,5 +242,10 @@ class NLSA(LatentSpace):
     def _restore_space(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> KernelSpace:
         self.bandwidth_ = float(facts["bandwidth"])
         self.approximation_error_ = float(facts["approximation_error"])
+        # Its square is divided by.
+        self._require("bandwidth_", 1e-100 < self.bandwidth_ < 1e100, "be positive, and no extreme")
+        if not np.isfinite(arrays["anchors"]).all():
+            raise ValueError("the array 'space.anchors' holds infinite numbers")
+        check_vectors(self.kernel, arrays["anchors"], self.name)
         kernel = kernel_fn(self.kernel, self.bandwidth_)
         return KernelSpace(kernel, arrays["anchors"], arrays["directions"], arrays["offset"])

@@ -1,4 +1,4 @@
-"""Conflicts: a file says otherwise than a person decided here. Neither wins before somebody says which.
+"""Conflicts: a file disagrees with what a person decided here. Neither wins until somebody says which.
 
 removed   another program took a word out of a sidecar or photo that somebody accepted here
 added     another program put a word in that somebody rejected here
@@ -85,7 +85,7 @@ class Conflicts:
         return True
 
     def reopen(self, step: int) -> int:
-        """What a step had settled is open again, unless the file has come round meanwhile; how many."""
+        """What a step had settled is open again, unless the file agrees by now; how many."""
         return self._db.execute(
             "UPDATE conflicts SET resolved = NULL WHERE resolved = ? AND (kind = 'added') = EXISTS "
             "(SELECT 1 FROM file_words AS f WHERE f.path = conflicts.path AND f.image = conflicts.image "

@@ -7,25 +7,32 @@ review   one answer to one question
 bulk     everything above a precision target at once
 import   a table or annotation file
 delete   a tag deleted from the whole collection
+merge    a keyword of a file, under another name: the word that stands there was renamed or merged into this one
 """
 
 import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflict, Conflicts
 from topicture.store.decisions.log import DecisionLog
 from topicture.store.decisions.steps import Step
 from topicture.store.decisions.undoing import Undone, undo
+from topicture.store.decisions.word_edits import set_deleted
 
-__all__ = ["CAPTIONING", "OURS", "Decision", "Decisions", "Tag", "Undone"]
+__all__ = ["CAPTIONING", "OF_FILES", "OURS", "Decision", "Decisions", "Tag", "Undone"]
 
-OURS = ("review", "bulk", "import")
+OURS = ("review", "bulk", "import", "merge")
 """Sources of tags that are not in the photo's own metadata yet, and that `write` therefore writes."""
 
-CAPTIONING = ("file", "import")
+CAPTIONING = ("file", "import", "merge")
 """Sources of whole captions: a word that is missing there was not wanted. Reviewed photos tell only what was asked."""
+
+OF_FILES = ("file", "merge")
+"""Sources of what other programs say: it ends when they no longer say it, and brings no deleted word back into use."""
 
 ONE_BY_ONE = ("review", "delete")
 """Sources that answer a conflict: somebody spoke about this very word."""
@@ -78,6 +85,25 @@ class Decisions:
         row = self._db.execute("SELECT id FROM words WHERE word = ?", (word,)).fetchone()
         return None if row is None else row[0]
 
+    def meant_id(self, word: str) -> int:
+        """The id of the word that stands for this one now: of itself, or of the one it was merged into."""
+        number = self.word_id(word)
+        query = "SELECT coalesce(merged, id) FROM words WHERE id = ?"
+        return self._db.execute(query, (number,)).fetchone()[0]
+
+    def merged_words(self) -> dict[str, str]:
+        """Words that were renamed or merged, with the word that each of them means now."""
+        return dict(
+            self._db.execute(
+                "SELECT old.word, new.word FROM words AS old JOIN words AS new ON new.id = old.merged"
+            ).fetchall()
+        )
+
+    def unwanted_words(self) -> set[str]:
+        """Words not to suggest: deleted, or kept from it by their policy; not those that mean another word now."""
+        query = "SELECT word FROM words WHERE (deleted IS NOT NULL OR policy = 'never') AND merged IS NULL"
+        return {word for (word,) in self._db.execute(query)}
+
     def word_ids(self) -> dict[str, int]:
         """All words ever used, with their ids."""
         return dict(self._db.execute("SELECT word, id FROM words").fetchall())
@@ -94,13 +120,13 @@ class Decisions:
     def decide(self, decisions: Iterable[Decision], source: str, step: Step | None = None) -> int:
         """Log decisions as one step, or as a part of `step`; the number of those that changed something.
 
-        Of several about the same pair the last counts.
+        Of several about the same pair the last counts. A word that was merged into another stands for that one.
         """
         step = step or self.step(source)
         changed = 0
         with self._db.transaction():
             for decision in {(each.image, each.word): each for each in decisions}.values():
-                word = self.word_id(decision.word)
+                word = self.meant_id(decision.word)
                 answers = source in ONE_BY_ONE and self.conflicts.settle(decision.image, word, step)
                 if self._says_already(decision.image, word, decision.verdict, source):
                     changed += answers
@@ -114,32 +140,22 @@ class Decisions:
                     model=decision.model,
                     probability=decision.probability,
                 )
-                if decision.verdict == "present" and source != "file":
-                    self._set_deleted(word, None, step)
+                if decision.verdict == "present" and source not in OF_FILES:
+                    set_deleted(self._db, word, None, step)
                 changed += 1
         return changed
 
-    def delete_word(self, word: str) -> int:
+    def delete_word(self, word: str, step: Step | None = None) -> int:
         """Reject a word wherever it is present, and stop suggesting it; the number of images that had it."""
-        step = self.step("delete")
+        step = step or self.step("delete")
         with self._db.transaction():
             number = self.word_id(word)
             images = self._db.execute(
                 "SELECT image FROM tags WHERE word = ? AND verdict = 'present'", (number,)
             ).fetchall()
             self.decide([Decision(image, word, "rejected") for (image,) in images], "delete", step)
-            self._set_deleted(number, time.time(), step)
+            set_deleted(self._db, number, time.time(), step)
         return len(images)
-
-    def _set_deleted(self, word: int, after: float | None, step: Step) -> None:
-        """Stop suggesting a word, or begin again; where that is news it is a part of the step, and undone with it."""
-        (before,) = self._db.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
-        if (before is None) == (after is None):
-            return
-        self._db.execute("UPDATE words SET deleted = ? WHERE id = ?", (after, word))
-        self._db.execute(
-            "INSERT OR IGNORE INTO word_changes VALUES (?, ?, ?, ?)", (step.number, word, before, after)
-        )
 
     def carry(self, old: int, new: int) -> int:
         """Give a picture that was edited in place the verdicts on the one it replaced; the number of them.
@@ -151,7 +167,7 @@ class Decisions:
             rows = self._db.execute(
                 "SELECT t.word, t.verdict, t.source, d.model, d.probability FROM tags AS t "
                 "JOIN decisions AS d ON d.id = t.decision "
-                "WHERE t.image = ? AND NOT (t.verdict = 'present' AND t.source = 'file') ORDER BY t.word",
+                "WHERE t.image = ? AND NOT (t.verdict = 'present' AND t.source IN ('file', 'merge')) ORDER BY t.word",
                 (old,),
             ).fetchall()
             for word, verdict, source, model, probability in rows:
@@ -183,7 +199,7 @@ class Decisions:
         if row is None:
             return verdict == "cleared"
         # A person who confirms what was accepted in bulk, or stands in the file, makes it a verdict of their own.
-        return row[0] == verdict and not (row[1] in ("bulk", "file") and source == "review")
+        return row[0] == verdict and not (row[1] in ("bulk", *OF_FILES) and source == "review")
 
     # --- Reading -------------------------------------------------------------------------------------------
 
@@ -214,6 +230,20 @@ class Decisions:
             found.update(image for (image,) in rows)
         return sorted(found)
 
+    def left_out(self, image: int, word: str) -> bool:
+        """Whether an image with a file and a caption of its owner's has no verdict on this word."""
+        marks = ", ".join(f"'{source}'" for source in CAPTIONING)
+        return bool(
+            self._db.execute(
+                "SELECT EXISTS (SELECT 1 FROM tags WHERE image = :image AND verdict = 'present' "
+                f"AND source IN ({marks})) "
+                "AND NOT EXISTS (SELECT 1 FROM tags JOIN words ON words.id = tags.word "
+                "WHERE image = :image AND words.word = :word) "
+                "AND EXISTS (SELECT 1 FROM places WHERE image = :image AND gone IS NULL)",
+                {"image": image, "word": word},
+            ).fetchone()[0]
+        )
+
     def word_counts(self) -> list[tuple[str, int, int]]:
         """(word, images that have it, images it was rejected for), most frequent first."""
         return self._db.execute(
@@ -225,6 +255,11 @@ class Decisions:
         """(verdict, source) -> number of tags."""
         rows = self._db.execute("SELECT verdict, source, count(*) FROM tags GROUP BY source, verdict")
         return {(verdict, source): n for verdict, source, n in rows}
+
+    def tagged_images(self) -> np.ndarray:
+        """The numbers of all images that have a tag, ascending."""
+        rows = self._db.execute("SELECT DISTINCT image FROM tags WHERE verdict = 'present' ORDER BY image")
+        return np.fromiter((image for (image,) in rows), np.int64)
 
     def n_tagged(self) -> int:
         """Images with at least one tag, among those that have a file."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from topicture.collection.metadata.word_sources import WordSource
 from topicture.store.database import Database
-from topicture.store.decisions.decisions import Decision, Decisions, Tag
+from topicture.store.decisions.decisions import OF_FILES, Decision, Decisions, Tag
 from topicture.store.decisions.steps import Step
 
 __all__ = ["FileNews", "FileWords"]
@@ -32,6 +32,8 @@ class FileNews(NamedTuple):
     gone : words that no longer stand there
     withdrawn : those of them that had come from a file, and take their tag along
     removed, contradicted : words accepted here that are gone, and words rejected here that were put in: conflicts
+
+    `said` and `gone` are as they stand in the file; the others name what a word means since it was merged.
     """
 
     said: frozenset[tuple[str, str]]
@@ -69,19 +71,25 @@ class FileWords:
         said = _said(sources, former, ever | ours.keys())
         now = {word for word, _ in said}
         tags = {tag.word: tag for tag in self._decisions.tags_of(image)}
+        meant = self._decisions.merged_words()  # a file may say a word under a name that was given up
+
+        def meanings(words: Iterable[str]) -> set[str]:
+            return {meant.get(word, word) for word in words}
+
         new = now - before
-        returned = {word for word in new & self._ever_withdrawn(image) if self._was_withdrawn(image, word)}
-        returned -= tags.keys()
-        unheard = new - ever - ours.keys() - returned
+        withdrawn_before = meanings(new) & self._ever_withdrawn(image)
+        returned = {word for word in withdrawn_before if self._was_withdrawn(image, word)} - tags.keys()
+        unheard = meanings(new - ever - ours.keys()) - returned
         gone = {word for word in before - now if ours.get(word) != "planned"}
-        elsewhere = self._said_of(image, living_but=where)
+        unsaid = meanings(gone) - meanings(now)
+        elsewhere = meanings(self._said_of(image, living_but=where))
         return FileNews(
             frozenset(said),
             added=tuple(sorted(unheard - tags.keys())),
             returned=tuple(sorted(returned)),
             gone=tuple(sorted(gone)),
-            withdrawn=tuple(sorted(word for word in gone - elsewhere if _is_of_file(tags.get(word)))),
-            removed=tuple(sorted(word for word in gone if _is_present_here(tags.get(word)))),
+            withdrawn=tuple(sorted(word for word in unsaid - elsewhere if _is_of_file(tags.get(word)))),
+            removed=tuple(sorted(word for word in unsaid if _is_present_here(tags.get(word)))),
             contradicted=tuple(
                 sorted(word for word in unheard & tags.keys() if tags[word].verdict == "rejected")
             ),
@@ -92,23 +100,27 @@ class FileWords:
         where = os.fsencode(path)
         with self._db.transaction():
             ids = {word: self._decisions.word_id(word) for word, _ in news.said}
+            meant = self._decisions.merged_words()
+            said = {meant.get(word, word) for word in ids}
             self._db.execute("DELETE FROM file_words WHERE path = ? AND image = ?", (where, image))
             self._db.execute_many(
                 "INSERT INTO file_words VALUES (?, ?, ?, ?)",
                 [(where, image, ids[word], origin) for word, origin in sorted(news.said)],
             )
             self._follow(where, image, ids.values())
-            self._forget(image, news.withdrawn)
-            changes = [Decision(image, word, "present") for word in news.added]
+            self._forget(image, [word for word in news.gone if meant.get(word, word) in news.withdrawn])
+            added = [Decision(image, word, "present") for word in news.added]
+            changes = [each for each in added if each.word in ids]
             changes += [Decision(image, word, "cleared") for word in news.withdrawn]
             self._decisions.decide(changes, "file", step)
+            self._decisions.decide([each for each in added if each.word not in ids], "merge", step)
             for word in news.returned:
-                self._restore(image, ids[word], step)
+                self._restore(image, self._decisions.word_id(word), step)
             conflicts = self._decisions.conflicts
-            conflicts.drop(image, "removed", path, ids)
-            conflicts.drop(image, "added", path, news.gone)
+            conflicts.drop(image, "removed", path, said)
+            conflicts.drop(image, "added", path, {meant.get(word, word) for word in news.gone} - said)
             for word in news.contradicted:
-                conflicts.note(image, ids[word], "added", path)
+                conflicts.note(image, self._decisions.word_id(word), "added", path)
             for word in news.removed:
                 conflicts.note(image, self._decisions.word_id(word), "removed", path)
 
@@ -225,8 +237,8 @@ def _said(
 
 
 def _is_of_file(tag: Tag | None) -> bool:
-    return tag is not None and tag.verdict == "present" and tag.source == "file"
+    return tag is not None and tag.verdict == "present" and tag.source in OF_FILES
 
 
 def _is_present_here(tag: Tag | None) -> bool:
-    return tag is not None and tag.verdict == "present" and tag.source != "file"
+    return tag is not None and tag.verdict == "present" and tag.source not in OF_FILES

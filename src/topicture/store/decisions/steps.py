@@ -6,7 +6,10 @@ from topicture.store.database import Database
 
 __all__ = ["UNDOABLE", "Step", "last_step"]
 
-UNDOABLE = ("review", "bulk", "import", "delete", "scan", "conflict")
+UNDOABLE = (
+    *("review", "bulk", "import", "delete", "scan", "conflict"),
+    *("rename", "merge", "parent", "policy"),
+)
 """Sources of steps that `undo` takes back. Not among them: keywords of photos that were read for the first time (they
 stand in the files), verdicts carried over to an edited picture, and undo itself."""
 

@@ -6,6 +6,7 @@ from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog
 from topicture.store.decisions.steps import Step, last_step
+from topicture.store.decisions.word_edits import undo_edits
 
 __all__ = ["TakenBack", "Undone", "undo"]
 
@@ -25,7 +26,7 @@ class Undone(NamedTuple):
     ----------
     source, at : of the step that was undone
     decisions : verdicts that no longer stand
-    words : words whose deletion, or return into use, was undone
+    words : words whose deletion, return into use, name, place or policy was undone
     reopened : conflicts that are to be settled again
     decided_anew : verdicts of the step that were left alone, because something else was decided since
     """
@@ -80,20 +81,5 @@ def _take_back(
                 probability=earlier.probability,
             )
         taken.append(TakenBack(image, text, verdict))
-    words = _undo_words(database, number)
+    words = undo_edits(database, number)
     return Undone(source, at, tuple(taken), words, conflicts.reopen(number), len(rows) - len(taken))
-
-
-def _undo_words(database: Database, number: int) -> tuple[str, ...]:
-    rows = database.execute(
-        "SELECT words.id, words.word, before, after FROM word_changes JOIN words ON words.id = word_changes.word "
-        "WHERE batch = ? ORDER BY words.word",
-        (number,),
-    ).fetchall()
-    return tuple(
-        text
-        for word, text, before, after in rows
-        if database.execute(
-            "UPDATE words SET deleted = ? WHERE id = ? AND deleted IS ?", (before, word, after)
-        ).rowcount
-    )

@@ -153,8 +153,9 @@ def fit_features(
         if step == "regions:blobs":
             projections[view] = _standardise(rows)
         elif step == "regions:deep":
-            # Words are clustered by distance, where a principal axis must weigh by its spread: no scaling there.
-            projections[view] = _principal_axes(rows, recipe.components, scale=not _is_words(view))
+            # Not scaled: words are clustered by distance and regressions have a ridge, where an axis must weigh by its
+            # spread; Gaussian models don't mind.
+            projections[view] = _principal_axes(rows, recipe.components)
         if _is_words(view):
             points = projections[view](rows) if view in projections else rows
             codebooks[view] = fit_codebook(
@@ -195,8 +196,8 @@ def _standardise(rows: np.ndarray) -> Projection:
     return Projection(mean.astype(np.float32), np.diag(gain).astype(np.float32))
 
 
-def _principal_axes(rows: np.ndarray, n_axes: int, scale: bool) -> Projection:
-    """The directions of largest variance; scores of variance 1 where `scale`. Signs are fixed: largest entry positive.
+def _principal_axes(rows: np.ndarray, n_axes: int) -> Projection:
+    """The directions of largest variance. Signs are fixed: largest entry positive.
 
     Axes without variance are left out, so fewer than `n_axes` may remain; one at least.
     """
@@ -206,8 +207,6 @@ def _principal_axes(rows: np.ndarray, n_axes: int, scale: bool) -> Projection:
     useful = max(1, int(np.sum(variance > 1e-9 * max(variance[0], 1e-30))))
     variance, axes = variance[:useful], axes[:, :useful]
     axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(useful)] < 0, -1.0, 1.0)
-    if scale:
-        axes = axes / np.sqrt(np.maximum(variance, 1e-12))
     return Projection(mean.astype(np.float32), axes.astype(np.float32))
 
 

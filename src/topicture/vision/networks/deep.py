@@ -61,9 +61,9 @@ class Network:
         if missing:
             raise ModelFileError(f"network {manifest.name} has no output {', '.join(sorted(missing))}")
 
-    def __call__(self, pictures: Sequence[np.ndarray]) -> Outputs:
-        """Run the network on uint8 (H, W, 3) pictures of any shapes."""
-        return self._run(np.stack([self._prepare(pixels) for pixels in pictures]), self._outputs)
+    def __call__(self, pictures: Sequence[np.ndarray], side: int = 0) -> Outputs:
+        """Run the network on uint8 (H, W, 3) pictures of any shapes; `side` of its input, 0 for its own."""
+        return self._run(np.stack([self._prepare(pixels, side) for pixels in pictures]), self._outputs)
 
     def image_features(self, pictures: Sequence[np.ndarray]) -> np.ndarray:
         """Pooled features (B, C) float32, as the network gives them (not normalised)."""
@@ -104,9 +104,9 @@ class Network:
         )
         return Descriptor(f"{kind}:{self.key}", DEEP_VERSION, columns, scope)
 
-    def _prepare(self, pixels: np.ndarray) -> np.ndarray:
+    def _prepare(self, pixels: np.ndarray, side: int = 0) -> np.ndarray:
         """The network's input for one picture; bicubic, which measures best on Corel-5k."""
-        size = self.manifest.size
+        size = side or self.manifest.size
         square = Image.fromarray(pixels).resize((size, size), Image.Resampling.BICUBIC)
         mean, std = (np.asarray(v, dtype=np.float32) for v in (self.manifest.mean, self.manifest.std))
         values = (np.asarray(square, dtype=np.float32) - mean) / std

@@ -24,11 +24,16 @@ def _learn(library: Library, options: dict[str, Any], report: Report, trace: Tra
     learned = library.learn(
         workers=_CORES, report=report, trace=trace, budget_seconds=60.0 * minutes, **options
     )
-    return {"learned": learned, "annotated": library.annotate(workers=_CORES, report=report)}
+    return {"learned": learned, **_annotate(library, {}, report, trace)}
 
 
 def _annotate(library: Library, options: dict[str, Any], report: Report, trace: Trace) -> Any:
-    return library.annotate(workers=_CORES, report=report, **options)
+    """Suggest, and accept what policies of tags accept by themselves."""
+    from topicture.app.verbs.words.policies import apply_policies
+
+    annotated = library.annotate(workers=_CORES, report=report, **options)
+    with library.writing("annotate") as catalog:
+        return {"annotated": annotated, "accepted": apply_policies(catalog)}
 
 
 def _write(library: Library, options: dict[str, Any], report: Report, trace: Trace) -> Any:
@@ -41,6 +46,13 @@ def _prepare(library: Library, options: dict[str, Any], report: Report, trace: T
     return prepare(library, report)
 
 
+def _map(library: Library, options: dict[str, Any], report: Report, trace: Trace) -> Any:
+    from topicture.app.verbs.mapping.making import make_map
+
+    with library.reading() as catalog:
+        return make_map(catalog, report, workers=_CORES)
+
+
 _NUMBER = (int, float)
 # Kind -> what it does, and the options that it takes, with their types.
 WORK: dict[str, tuple[Work, dict[str, Any]]] = {
@@ -49,6 +61,7 @@ WORK: dict[str, tuple[Work, dict[str, Any]]] = {
     "annotate": (_annotate, {"threshold": _NUMBER, "top": int, "everything": bool, "rejected_too": bool}),
     "write": (_write, {"regions": bool}),
     "prepare": (_prepare, {}),
+    "map": (_map, {}),
 }
 
 

@@ -8,14 +8,15 @@ export class ApiError extends Error {
 }
 
 async function ask(path, options) {
-  let response;
+  let response, value = {};
   try {
     response = await fetch(`/api/${path}`, { credentials: "same-origin", ...options });
+    value = await response.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, { hint: "Start it again with 'topicture serve', then reload this page." });
+    // Half an answer is none; of an error, its status is enough.
+    if (!response || response.ok) throw new ApiError(0, { hint: "Start it again with 'topicture serve', then reload this page." });
   }
-  const value = await response.json().catch(() => ({}));
   if (!response.ok) throw new ApiError(response.status, value.error);
   return value;
 }

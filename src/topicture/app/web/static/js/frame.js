@@ -3,6 +3,7 @@ import { get, post } from "./api.js";
 import { h, icon, count, percent, plural } from "./dom.js";
 import { onJobs, over, refreshJobs, shareOf, stageOf, titleOf } from "./jobs.js";
 import { shortcut, showShortcuts } from "./keys.js";
+import "./search-box.js";
 import { tell, toast } from "./toasts.js";
 
 const PAGES = [
@@ -57,7 +58,7 @@ shortcut("g", "Photos", () => location.assign("/photos"));
 /** Show how many suggestions wait for an answer. */
 export async function refreshCounts() {
   try {
-    const status = await get("status");
+    const status = await get("counts");
     const link = nav.querySelector('a[href="/review"]');
     link.querySelector(".count")?.remove();
     if (status?.open_suggestions) link.append(h("span", { class: "count", title: "suggestions to review" }, status.open_suggestions > 999 ? "999+" : count(status.open_suggestions)));

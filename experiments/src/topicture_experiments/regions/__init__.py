@@ -1,0 +1,1 @@
+"""Words of regions from captions alone: every region model on MSRC v2."""

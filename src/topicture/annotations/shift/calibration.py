@@ -1,0 +1,231 @@
+"""Probabilities for the photos that nobody tagged, learned from those that somebody did, in three steps.
+
+1. `Presence` from hidden tags, once with random folds (the world near the tagged photos) and, where untagged photos are
+   far from them, once with whole groups hidden (the far world).
+2. A photo gets both, in the proportion in which it is far (`worlds`).
+3. Answers about single words teach what a rejected word looks like (`denials`) and correct the outcome (`answered`).
+
+A group's own words are not in the vocabulary of a model that has not seen the group; so, where a group is hidden, words
+that hardly occur elsewhere are no evidence.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicture.annotations.choice.presence import JudgedPairs, Presence, cross_fitted, fit_presence
+from topicture.annotations.choice.trials import HeldOut
+from topicture.annotations.shift.answered import Answered, fit_answered
+from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
+from topicture.annotations.shift.worlds import FarWorld, Worlds, centre_of, look_rows
+from topicture.corpus import Corpus
+from topicture.errors import CorpusError
+
+__all__ = ["Calibration", "Evidence", "calibrate"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+FEWEST_ELSEWHERE = 3  # photos that must have a word beside those of a hidden group
+MOST_OF_A_GROUP = 2.0  # pairs that the suggestions of a word in one hidden group count for
+SUGGESTED = 0.3  # from this presence on
+N_PARTS = 3  # in which answers judge terms that others have taught
+
+
+class Calibration(NamedTuple):
+    """From word distributions to the probability that the word is true of the photo.
+
+    Attributes
+    ----------
+    near, far : calibrations of the two worlds; `far` is None, with `worlds`, where there is only one
+    centre : (L,) of what photos look like, as `denials` needs it
+    """
+
+    near: Presence
+    far: Presence | None
+    worlds: Worlds | None
+    centre: Floats
+    denials: Denials
+    answered: Answered
+
+    def __call__(self, p: Floats, corpus: Corpus, places: Sequence[str] | None = None) -> Floats:
+        """Presence (D, V) of word distributions (D, V) of photos, each by itself; `places` (D,) are their folders."""
+        presence = self.near(p)
+        if self.far is not None and self.worlds is not None:
+            presence = _mixture(presence, self.far(p), self.worlds.far_share(corpus, places))
+        if len(self.denials.words):
+            presence = self.denials(presence, look_rows(corpus, self.centre))
+        return self.answered(presence)
+
+
+class Evidence(NamedTuple):
+    """What is known about D photos and V words, and what models said that had not seen it.
+
+    Attributes
+    ----------
+    corpus : the photos
+    truth, known : (D, V) as for `fit_presence`
+    captioned : (D,) photos with a caption of their owner's; the verdicts on others are answers to questions
+    near, far : answers with near copies hidden together, and with whole groups hidden
+    rejected : (D, V) verdicts of people that the word is not true
+    """
+
+    corpus: Corpus
+    truth: Any
+    known: Bools
+    captioned: Bools
+    near: HeldOut
+    far: HeldOut | None = None
+    world: FarWorld | None = None
+    rejected: Bools | None = None
+
+
+def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, JudgedPairs]:
+    """The calibration, and pairs with honest presences that thresholds and `evaluate` are read from."""
+    truth, known, n_words = evidence.truth, evidence.known, evidence.truth.shape[1]
+    scored = evidence.near.p.any(axis=1)
+    rows = np.flatnonzero(evidence.captioned & scored)
+    if not _both_ways(truth[rows], known[rows]):  # one word, say: only answers tell where it is not
+        rows = np.flatnonzero(known.any(axis=1) & scored)
+    asked = known & scored[:, None]
+    asked[rows] = False
+    near, honest = _fitted(evidence.near, rows, truth, known, seed)
+    centre = centre_of(evidence.corpus)
+    found = Calibration(
+        near,
+        None,
+        None,
+        np.zeros(0) if centre is None else centre,
+        Denials(np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0)),
+        Answered.nothing(n_words),
+    )
+    pairs, far_share = JudgedPairs.of(honest, truth[rows], known[rows]), None
+    if evidence.far is not None and evidence.world is not None:
+        found, pairs, far_share = _with_far_world(found, pairs, honest, rows, evidence, seed)
+    return _with_answers(found, pairs, evidence, asked, far_share)
+
+
+def _both_ways(truth: Any, known: Bools) -> bool:
+    return bool((truth > 0)[known].any() and (truth < 1)[known].any())
+
+
+def _with_far_world(
+    found: Calibration, pairs: JudgedPairs, honest: Floats, rows: Any, evidence: Evidence, seed: int
+) -> tuple[Calibration, JudgedPairs, Floats | None]:
+    world, scores, truth = evidence.world, evidence.far, evidence.truth
+    assert world is not None and scores is not None
+    elsewhere = _elsewhere(truth, scores.fold_of, evidence.known)
+    hidden = np.flatnonzero(evidence.captioned & (scores.fold_of >= 0) & scores.p.any(axis=1))
+    if not _both_ways(truth[hidden], elsewhere[hidden]) or len(np.unique(scores.fold_of[hidden])) < 2:
+        return found, pairs, None
+    try:
+        far, honest_far = _fitted(scores, hidden, truth, elsewhere, seed)
+    except CorpusError:  # a fold without which nothing is left to learn from
+        return found, pairs, None
+    # In either world a photo is told what the mixture says at its likeness there.
+    inside = ~np.isnan(world.near[rows])
+    mixed = _mixture(honest[inside], far(evidence.near.p[rows[inside]]), world.near[rows[inside]])
+    mixed_far = _mixture(found.near(scores.p[hidden]), honest_far, world.hidden[hidden])
+    pooled = _pooled(
+        JudgedPairs.of(mixed, truth[rows[inside]], evidence.known[rows[inside]]),
+        _grouped(mixed_far, truth[hidden], elsewhere[hidden], world.groups[hidden]),
+        world.share,
+    )
+    far_share = np.where(np.isnan(world.near), world.share, world.near)
+    return found._replace(far=far, worlds=world.worlds), pooled, far_share
+
+
+def _with_answers(
+    found: Calibration, pairs: JudgedPairs, evidence: Evidence, asked: Bools, far_share: Floats | None
+) -> tuple[Calibration, JudgedPairs]:
+    rows = np.flatnonzero(asked.any(axis=1))
+    present = evidence.known & (evidence.truth > 0.5)
+    rejected = np.zeros_like(present) if evidence.rejected is None else evidence.rejected
+    if found.centre.size and (rejected.sum(axis=0) >= FEWEST_REJECTIONS).any():
+        looks = look_rows(evidence.corpus, found.centre)
+        found = found._replace(denials=fit_denials(looks, present, rejected))
+    if not len(rows):
+        return found, pairs
+    p = evidence.near.p[rows]
+    presence = found.near(p)
+    if found.far is not None and far_share is not None:
+        presence = _mixture(presence, found.far(p), far_share[rows])
+    if len(found.denials.words):
+        presence = _without_own_answers(presence, looks, present, rejected, rows)
+    here = asked[rows]
+    answers = JudgedPairs.of(presence, np.asarray(evidence.truth[rows], np.float64), here)
+    answered = fit_answered(answers.presence, answers.word, answers.truth, present.shape[1])
+    return found._replace(answered=answered), _joined(
+        [
+            pairs._replace(
+                presence=answered.at(pairs.presence, pairs.word),
+                truth=answered.truth_of(pairs.presence, pairs.word, np.asarray(pairs.truth, np.float64)),
+            ),
+            answers._replace(
+                presence=answered.at(answers.presence, answers.word),
+                weight=None if pairs.weight is None else np.ones(len(answers.word)),
+                group=None if pairs.group is None else -1 - np.nonzero(here)[0],
+            ),
+        ]
+    )
+
+
+def _without_own_answers(presence: Floats, looks: Any, present: Bools, rejected: Bools, rows: Any) -> Floats:
+    """Presence (n, V) of photos that answers are about, with terms learned from other photos' answers."""
+    found = presence.copy()
+    part_of = np.arange(len(rows)) % N_PARTS
+    for part in range(N_PARTS):
+        others = np.ones(len(looks), bool)
+        others[rows[part_of == part]] = False
+        denials = fit_denials(looks[others], present[others], rejected[others])
+        found[part_of == part] = denials(presence[part_of == part], looks[rows[part_of == part]])
+    return found
+
+
+def _fitted(scores: HeldOut, rows: Any, truth: Any, known: Bools, seed: int) -> tuple[Presence, Floats]:
+    p, is_true, judged = scores.p[rows], truth[rows], known[rows]
+    presence = fit_presence(p, is_true, judged, seed=seed)
+    return presence, cross_fitted(p, is_true, judged, scores.fold_of[rows], seed=seed)
+
+
+def _elsewhere(truth: Any, fold_of: NDArray[np.int64], known: Bools) -> Bools:
+    """The known pairs whose word occurs often enough outside the photo's fold."""
+    found = known.copy()
+    for fold in np.unique(fold_of[fold_of >= 0]):
+        inside = fold_of == fold
+        found[inside] &= (truth[(fold_of >= 0) & ~inside] > 0.5).sum(axis=0) >= FEWEST_ELSEWHERE
+    return found
+
+
+def _mixture(near: Floats, far: Floats, far_share: Floats) -> Floats:
+    return (1 - far_share[:, None]) * near + far_share[:, None] * far
+
+
+def _grouped(presence: Floats, truth: Any, known: Bools, groups: NDArray[np.int64]) -> JudgedPairs:
+    """Pairs of a world of groups; what is suggested in one group stands or falls together, and counts little more."""
+    row, word = np.nonzero(known)
+    pairs = JudgedPairs.of(presence, truth, known)
+    group = np.unique(groups, return_inverse=True)[1][row]
+    key = group * known.shape[1] + word
+    n_suggested = np.bincount(key, pairs.presence >= SUGGESTED)[key]
+    weight = np.where(
+        pairs.presence >= SUGGESTED, np.minimum(1.0, MOST_OF_A_GROUP / np.maximum(n_suggested, 1)), 1.0
+    )
+    return pairs._replace(weight=weight, group=group)
+
+
+def _pooled(near: JudgedPairs, far: JudgedPairs, share: float) -> JudgedPairs:
+    """Both worlds, in the proportion in which untagged photos live there."""
+    n_groups = int(far.group.max(initial=0)) + 1
+    near = near._replace(
+        weight=np.full(len(near.word), 1 - share), group=n_groups + np.arange(len(near.word))
+    )
+    return _joined([near, far._replace(weight=share * far.weight)])
+
+
+def _joined(parts: list[JudgedPairs]) -> JudgedPairs:
+    return JudgedPairs(
+        *(None if columns[0] is None else np.concatenate(columns) for columns in zip(*parts, strict=True))
+    )

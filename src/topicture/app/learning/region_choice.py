@@ -1,0 +1,91 @@
+"""Which model `learn` takes for regions, and how far it can be trusted: see `choice.region_evidence`."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from topicture.annotations.choice.region_evidence import Calibration, RegionEvidence, region_evidence
+from topicture.annotations.choice.trials import N_FOLDS, settings_for
+from topicture.app.learning.choosing import fit
+from topicture.app.progress import Report
+from topicture.corpus import Corpus
+from topicture.models.base import Annotator
+from topicture.models.registry import make_annotator
+
+__all__ = ["REGION_MODELS", "RegionTrust", "choose_region_model", "told_of", "trust_told"]
+
+REGION_MODELS = ("region-logistic", "corr-lda")
+MOST_TRIED = 3000  # tagged photos that models are tried on: more tell no more, and take longer
+
+
+class RegionTrust(NamedTuple):
+    """What the report of a model says about its regions."""
+
+    beats_whole_photo: bool
+    calibration: Calibration
+
+
+def choose_region_model(
+    corpus: Corpus, names: Sequence[str], groups: ArrayLike, seed: int, report: Report
+) -> tuple[Annotator, dict[str, Any]]:
+    """The model that finds a region's own photo best, learned from everything; and what is told about it."""
+    found: dict[str, RegionEvidence] = {}
+    for done, name in enumerate(names):
+        report("Trying region models", done, len(names))
+        make = partial(make_annotator, name, **settings_for(name, int(corpus.tagged.sum())))
+        if (one := _evidence(make, corpus, groups, seed)) is not None:
+            found[name] = one
+    report("Trying region models", len(names), len(names))
+    best = max(found, key=lambda name: found[name].right, default=names[0])
+    return fit(best, corpus, "Learning regions", report), _told(best, found)
+
+
+def told_of(annotator: Annotator, corpus: Corpus, groups: ArrayLike, seed: int) -> dict[str, Any]:
+    """What is told about a model that labels regions itself."""
+    one = _evidence(partial(clone, annotator), corpus, groups, seed)
+    return _told(annotator.name, {} if one is None else {annotator.name: one})
+
+
+def _evidence(
+    make: Callable[[], Annotator], corpus: Corpus, groups: ArrayLike, seed: int
+) -> RegionEvidence | None:
+    """None where too few photos are tagged to hide any."""
+    usable = np.flatnonzero(corpus.tagged & (corpus.n_regions > 0))
+    if len(usable) < 2 * N_FOLDS:
+        return None
+    chosen = np.sort(np.random.default_rng(seed).permutation(usable)[:MOST_TRIED])
+    return region_evidence(make, corpus[chosen], groups=np.asarray(groups)[chosen], seed=seed)
+
+
+def _told(best: str, found: dict[str, RegionEvidence]) -> dict[str, Any]:
+    """The part of a model's report that is about regions, as JSON values."""
+    trials = [
+        {"model": name, **{key: getattr(one, key) for key in ("right", "chance", "gain", "gain_error")}}
+        for name, one in found.items()
+    ]
+    part = {"model": best, "trials": trials}
+    if best not in found:
+        return {**part, "beats_whole_photo": False, "knots": [0.0], "values": [0.0]}
+    one = found[best]
+    return {
+        **part,
+        "beats_whole_photo": bool(one.beats_whole_photo),
+        "knots": one.calibration.knots.tolist(),
+        "values": one.calibration.values.tolist(),
+    }
+
+
+def trust_told(report: dict[str, Any]) -> RegionTrust | None:
+    """What a model's report says; None of a model that was learned before there was any evidence."""
+    part = report.get("regions")
+    try:
+        knots, values = (np.asarray(part[name], np.float64) for name in ("knots", "values"))  # type: ignore[index]
+        if knots.shape != values.shape or knots.ndim != 1 or not len(knots) or (np.diff(knots) < 0).any():
+            return None
+        return RegionTrust(part["beats_whole_photo"] is True, Calibration(knots, np.clip(values, 0, 1)))  # type: ignore[index]
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,63 @@
+"""Single questions for the page, in the orders of the command line and one more: what was left out."""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from topicture.app.verbs.deciding.cards import cards
+from topicture.app.verbs.deciding.counts import open_tags
+from topicture.app.verbs.deciding.left_out import left_out
+from topicture.app.verbs.deciding.pace import decisions_per_minute
+from topicture.app.verbs.reviewing import ORDERS, queue
+from topicture.errors import TopictureError
+from topicture.store import Catalog
+from topicture.store.decisions.past_steps import PastSteps
+
+__all__ = ["PAGE_ORDERS", "Questions", "questions"]
+
+PAGE_ORDERS = (*ORDERS, "missing")
+COUNTED = 1000
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions to ask next: cards of photos with a word and its probability.
+
+    `left` counts all that could be asked (None where that was not wanted); where it is `at_least`, there may be more.
+    """
+
+    questions: list[dict[str, Any]]
+    left: int | None
+    at_least: bool
+    pace: float | None
+
+
+def questions(
+    catalog: Catalog,
+    order: str = "uncertain",
+    *,
+    word: str | None = None,
+    limit: int = 30,
+    count: bool = True,
+) -> Questions:
+    """The next questions in an order; "missing" asks about tagged photos: did you leave this out?"""
+    if order not in PAGE_ORDERS:
+        raise TopictureError(f"there is no order {order!r}; there are: {', '.join(PAGE_ORDERS)}")
+    left, at_least = None, False
+    if order == "missing":
+        found = list(islice(left_out(catalog, word), max(limit, COUNTED if count else 0)))
+        asked = [(pair.image, pair.word, pair.probability) for pair in found[:limit]]
+        if count:
+            left, at_least = len(found), len(found) == max(limit, COUNTED)
+    else:
+        asked = [(q.image, q.word, q.probability) for q in queue(catalog, order, tag=word, limit=limit)]
+        if count:
+            left = sum(tag.open for tag in open_tags(catalog, word))
+    known = cards(catalog, (image for image, _, _ in asked))
+    pace = decisions_per_minute(PastSteps(catalog.database).review_times(60))
+    return Questions(
+        [{**known[image], "word": text, "probability": p} for image, text, p in asked if image in known],
+        left,
+        at_least,
+        pace,
+    )

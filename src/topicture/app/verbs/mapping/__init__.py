@@ -1,0 +1,1 @@
+"""The map: photos and words as points of one plane."""

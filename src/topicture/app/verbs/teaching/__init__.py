@@ -1,0 +1,1 @@
+"""Teaching a word by a few clicks."""

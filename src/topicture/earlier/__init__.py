@@ -1,0 +1,1 @@
+"""What earlier versions offered and nothing here needs any more, in terms of what there is now; see `moved`."""

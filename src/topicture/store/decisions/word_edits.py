@@ -1,0 +1,78 @@
+"""Changes to words themselves, each a part of a step and undone with it.
+
+A word is deleted or in use, has a policy and perhaps a parent, and may have been merged into another.
+"""
+
+from topicture.store.database import Database
+from topicture.store.decisions.steps import Step
+from topicture.store.lending import lend
+
+__all__ = ["FIELDS", "set_deleted", "set_field", "undo_edits"]
+
+FIELDS = {"policy": str, "precision": float, "parent": int, "merged": int}
+"""The columns of `words` that are changed here, with the type that their text stands for."""
+
+Value = str | float | int | None
+
+
+def set_deleted(database: Database, word: int, after: float | None, step: Step) -> None:
+    """Stop suggesting a word, or begin again; where that is news it is a part of the step."""
+    (before,) = database.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
+    if (before is None) == (after is None):
+        return
+    database.execute("UPDATE words SET deleted = ? WHERE id = ?", (after, word))
+    database.execute(
+        "INSERT OR IGNORE INTO word_changes VALUES (?, ?, ?, ?)", (step.number, word, before, after)
+    )
+
+
+def set_field(database: Database, word: int, field: str, after: Value, step: Step) -> bool:
+    """Change a field of a word; False where it says that already."""
+    (before,) = database.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()
+    if before == after:
+        return False
+    database.execute(f"UPDATE words SET {field} = ? WHERE id = ?", (after, word))
+    database.execute(
+        "INSERT INTO word_edits VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET after = excluded.after",
+        (step.number, word, field, _text(before), _text(after)),
+    )
+    return True
+
+
+def undo_edits(database: Database, number: int) -> tuple[str, ...]:
+    """Take back what a step changed about words, as far as it still stands; the words, in order."""
+    changed = set()
+    rows = database.execute(
+        "SELECT word, before, after FROM word_changes WHERE batch = ?", (number,)
+    ).fetchall()
+    for word, before, after in rows:
+        if _restore(database, word, "deleted", before, after):
+            changed.add(word)
+    targets: set[int] = set()
+    edits = database.execute(
+        "SELECT word, field, before, after FROM word_edits WHERE batch = ?", (number,)
+    ).fetchall()
+    for word, field, *texts in edits:
+        before, after = (None if text is None else FIELDS[field](text) for text in texts)
+        if _restore(database, word, field, before, after):
+            changed.add(word)
+            if field == "merged":
+                targets.update(each for each in (before, after) if each is not None)
+    for target in targets:
+        lend(database, target)
+    texts = [
+        database.execute("SELECT word FROM words WHERE id = ?", (word,)).fetchone()[0] for word in changed
+    ]
+    return tuple(sorted(texts))
+
+
+def _restore(database: Database, word: int, field: str, before: Value, after: Value) -> bool:
+    return bool(
+        database.execute(
+            f"UPDATE words SET {field} = ? WHERE id = ? AND {field} IS ?", (before, word, after)
+        ).rowcount
+    )
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else str(value)

@@ -1,5 +1,0 @@
-"""Now `topicture.collection.identity`."""
-
-from topicture.moved import moved
-
-__getattr__ = moved(__name__, "topicture.collection.identity")
