@@ -77,7 +77,8 @@ def test_jobs_of_writing_come_one_by_one_and_the_same_one_is_not_asked_for_twice
     first, second = ended(board, first), ended(board, second)
     assert (first.state, second.state) == ("done", "done")
     assert first.ended <= second.ended
-    assert second.result["with_suggestions"] == second.result["suggestions"]
+    annotated = second.result["annotated"]
+    assert annotated["with_suggestions"] == annotated["suggestions"]
 
 
 def test_a_failure_is_told_with_a_code(board, photos):
