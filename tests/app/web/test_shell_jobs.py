@@ -77,7 +77,8 @@ def test_jobs_of_writing_come_one_by_one_and_the_same_one_is_not_asked_for_twice
     first, second = ended(board, first), ended(board, second)
     assert (first.state, second.state) == ("done", "done")
     assert first.ended <= second.ended
-    assert second.result["with_suggestions"] == second.result["suggestions"]
+    annotated = second.result["annotated"]
+    assert annotated["with_suggestions"] == annotated["suggestions"]
 
 
 def test_a_failure_is_told_with_a_code(board, photos):
@@ -104,7 +105,7 @@ def slow_down(monkeypatch, folder):
         "def deaf(library, options, report, trace):\n"
         "    import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); wait(library, options, report, trace)\n"
         "def crash(library, options, report, trace):\n"
-        "    import os; os.kill(os.getpid(), 11)\n"
+        "    import os, sys; print('last words', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)\n"
         "work.WORK.update({'scan': (wait, {}), 'write': (deaf, {}), 'annotate': (crash, {})})\n"
         "from topicture.app.web.jobs.child import main\n"
     )
@@ -129,10 +130,11 @@ def test_work_can_be_cancelled_even_where_it_does_not_listen(board, kind, monkey
     assert not is_running(pid)
 
 
-def test_a_crash_is_told_and_the_next_job_runs(board, monkeypatch, tmp_path):
+def test_a_crash_is_told_and_the_next_job_runs(board, monkeypatch, tmp_path, capfd):
     slow_down(monkeypatch, tmp_path)
     assert ended(board, board.start("annotate", {})).error["code"] == "job-crashed"
     is_waiting(board, board.start("scan", {}))
+    assert "last words" in capfd.readouterr().err  # where somebody may report them from
 
 
 def test_results_survive_a_restarted_server(board, photos, monkeypatch, tmp_path):

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import sys
 import traceback
 from typing import Any, NamedTuple
@@ -62,19 +63,20 @@ _KINDS: dict[type[TopictureError], _Kind] = {
     TopictureError: _Kind("refused", 400),
 }
 
+# "run 'topicture learn'", but not "'topicture learn' has been writing"
+_COMMAND = re.compile(r"\b(?:run|see|with|by|or) '?topicture |\(topicture |--[a-z]")
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def described(error: Exception) -> tuple[int, dict[str, Any]]:
     """The status and the plain values of an error; one that nobody expected is told on standard error only.
 
-    An error may carry `more`, a dict of plain values for the page.
+    An error may carry a `code` of its own, and `more`: a dict of plain values for the page.
     """
     if isinstance(error, TopictureError):
         kind = next(_KINDS[each] for each in type(error).__mro__ if each in _KINDS)
-        # A class that the table does not have is told by its own name.
-        code = kind.code if type(error) in _KINDS else getattr(error, "code", kind.code)
-        message = kind.message or printable(str(error))
+        code = getattr(error, "code", kind.code)
+        message = kind.message or _without_commands(printable(str(error)))
         return kind.status, {
             "code": code,
             "message": message,
@@ -93,6 +95,13 @@ def described(error: Exception) -> tuple[int, dict[str, Any]]:
         "message": "Something went wrong that should not.",
         "hint": "The terminal that runs Topicture shows where; please report it.",
     }
+
+
+def _without_commands(text: str) -> str:
+    """What to type into a terminal is no advice for somebody in a browser; what is wrong remains."""
+    parts = text.split("; ")
+    kept = [part for part in parts if not _COMMAND.search(part)]
+    return "; ".join(kept) if kept else _COMMAND.split(text)[0].rstrip(" ,:(") or text
 
 
 def failure(error: Exception) -> Response:

@@ -4,18 +4,20 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from copy import deepcopy
 from pathlib import Path
 from queue import SimpleQueue
 from subprocess import PIPE
-from typing import Any
+from typing import IO, Any
 
 from topicture.app.web.failures import BadRequest
 from topicture.app.web.jobs.job import Job, load_jobs, save_jobs
 from topicture.app.web.jobs.work import checked
 from topicture.children import start_python
+from topicture.collection.words import printable
 from topicture.errors import DataNotFound, TopictureError
 from topicture.messages import BadMessage, receive_message, send_message
 
@@ -23,6 +25,7 @@ __all__ = ["JobBoard"]
 
 KEPT = 30
 GRACE_SECONDS = 5.0
+_SHOWN_BYTES = 1 << 14
 _CHILD = ("topicture.app.web.jobs.child", "main")
 # Pictures are made beside other work; whatever writes to the catalog comes one by one.
 _BESIDE = ("prepare", "map")
@@ -126,6 +129,8 @@ class JobBoard:
                 process = self._begin(job, errors)
                 if process is not None:
                     self._watch(job, process)
+                if job.state == "failed":
+                    _tell_the_terminal(job, errors)
 
     def _begin(self, job: Job, errors: Any) -> subprocess.Popen | None:
         with self._lock:
@@ -164,6 +169,15 @@ class JobBoard:
                 self._processes.pop(job.id, None)
             if not self._closing:
                 self._save()
+
+
+def _tell_the_terminal(job: Job, errors: IO[bytes]) -> None:
+    """What a process said of trouble that nobody expected: the page only says that there was some."""
+    if job.error is None or job.error.get("code") not in ("internal-error", _LOST["code"]):
+        return
+    errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SHOWN_BYTES))
+    for line in errors.read().decode(errors="backslashreplace").splitlines():
+        print(printable(line), file=sys.stderr)
 
 
 def _note(job: Job, message: Any) -> None:

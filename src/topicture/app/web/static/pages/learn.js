@@ -8,13 +8,13 @@ import { tell } from "../js/toasts.js";
 const main = document.querySelector("#main");
 const summary = h("p", { class: "soft" });
 const running = h("div", { class: "stack", "aria-live": "off" });
-const report = h("div", { class: "learn-report" });
-const next = h("section", { class: "card stack next", "aria-labelledby": "next-title" }, h("h2", { id: "next-title" }, "What to tag next"));
+const left = h("div", { class: "report" });
+const right = h("div", { class: "report" });
+const next = h("section", { class: "card stack next", "aria-labelledby": "next-title" }, h("h2", { id: "next-title" }, "What to tag next"), h("p", { class: "soft" }, "One moment…"));
 main.append(
   h("div", { class: "learn" },
     h("header", { class: "page-head" }, h("h1", {}, "Learn"), summary),
-    h("div", { class: "learn-top" }, controls(), next),
-    report));
+    h("div", { class: "learn-columns" }, h("div", {}, controls(), left), h("div", {}, next, right))));
 
 function controls() {
   const minutes = h("select", { id: "minutes" }, ...[[2, "2 minutes"], [10, "10 minutes"], [30, "30 minutes"], [120, "2 hours"]].map(([value, text]) => h("option", { value, selected: value === 10 }, text)));
@@ -78,15 +78,15 @@ function outcome(job) {
   const { result, kind } = job;
   const text = {
     learn: () => `Learned ${plural(result.learned.words, "word")} from ${plural(result.learned.tagged, "tagged photo")}: ${plural(result.annotated.suggestions, "suggestion")} for ${plural(result.annotated.with_suggestions, "photo")}.`,
-    annotate: () => `${plural(result.suggestions, "suggestion")} for ${plural(result.with_suggestions, "photo")}.`,
+    annotate: () => `${plural(result.annotated.suggestions, "suggestion")} for ${plural(result.annotated.with_suggestions, "photo")}.`,
     scan: () => `${plural(result.files, "photo file")}: ${count(result.new)} new, ${count(result.changed)} changed, ${count(result.gone)} gone.${result.withheld.length ? ` ${plural(result.withheld.length, "tag")} would go with their keywords; the terminal asks about that: topicture scan.` : ""}`,
     write: () => "The sidecars are up to date.",
   }[kind]?.() ?? "Done.";
-  const skipped = [result?.skipped, result?.learned?.skipped].find((lines) => lines?.length);
+  const skipped = [result?.skipped, result?.learned?.skipped, result?.annotated?.skipped].find((lines) => lines?.length);
   return h("div", { class: "notice stack" },
     h("p", {}, `${text} `, h("span", { class: "soft" }, `${when(job.ended)}, in ${duration(job.ended - job.started)}.`)),
-    result?.annotated?.suggestions || result?.suggestions ? h("p", {}, h("a", { href: "/review" }, "Review the suggestions")) : "",
-    skipped ? h("details", {}, h("summary", {}, plural(skipped.length, "photo was", "photos were").replace(/^(\S+) (\S+) (\S+)$/, "$1 $2 $3 skipped")), h("ul", {}, ...skipped.slice(0, 100).map((line) => h("li", { class: "small" }, line)))) : "");
+    result?.annotated?.suggestions ? h("p", {}, h("a", { href: "/review" }, "Review the suggestions")) : "",
+    skipped ? h("details", {}, h("summary", {}, plural(skipped.length, "photo was skipped", "photos were skipped")), h("ul", {}, ...skipped.slice(0, 100).map((line) => h("li", { class: "small" }, line)))) : "");
 }
 
 // --- What is known -----------------------------------------------------------------------------------------------
@@ -97,7 +97,8 @@ async function show() {
     wanted.catch(() => {});
     const [status, { models, report: told }] = await Promise.all([get("status"), get("models")]);
     summary.textContent = status ? `${count(status.tagged)} of ${plural(status.photos, "photo")} tagged with ${plural(status.words, "word")}${models[0] ? `; last learned ${when(models[0].learned)}` : "; nothing learned yet"}.` : "";
-    report.replaceChildren(...(told ? [trust(told), comparison(told), tags(told)] : []), ...(models.length ? [history(models)] : []));
+    left.replaceChildren(...(told ? [trust(told), tags(told)] : []));
+    right.replaceChildren(...(told ? [comparison(told)] : []), ...(models.length ? [history(models)] : []));
     showNext(await wanted);
   } catch (error) {
     tell(error);
