@@ -58,8 +58,7 @@ def undo_edits(database: Database, number: int) -> tuple[str, ...]:
             changed.add(word)
             if field == "merged":
                 targets.update(each for each in (before, after) if each is not None)
-    for target in targets:
-        lend(database, target)
+    lend(database, sorted(targets))
     texts = [
         database.execute("SELECT word FROM words WHERE id = ?", (word,)).fetchone()[0] for word in changed
     ]
