@@ -1,7 +1,7 @@
 """Names, places and policies of words: nothing is lost, and undo is going back in time."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from topicture.collection.metadata.word_sources import PHOTO, WordSource
@@ -291,6 +291,9 @@ def take(catalog, images, step):
 
 @settings(max_examples=40, deadline=None)
 @given(STEPS)
+@example(
+    [("merge", ("dog", "cats")), ("merge", ("cat", "dog")), ("undo",)]
+)  # a word that was merged is in use again
 def test_undo_is_going_back_in_time(tmp_path_factory, steps):
     with Catalog.create(tmp_path_factory.mktemp("photos")) as catalog:
         images = [add(catalog, name) for name in "abc"]

@@ -119,8 +119,7 @@ class Suggestions:
             targets = self._db.execute(
                 "SELECT DISTINCT merged FROM words WHERE merged IS NOT NULL"
             ).fetchall()
-            for (word,) in targets:
-                lend(self._db, word, model)
+            lend(self._db, [word for (word,) in targets], model)
             self._db.execute("UPDATE models SET annotated = ? WHERE id = ?", (time.time(), model))
 
     def open(self, model: int, *, word: str | None = None, image: int | None = None) -> list[Open]:

@@ -144,8 +144,7 @@ class Words:
                     set_field(self._db, alias, "merged", target, step)
                 set_deleted(self._db, number, time.time(), step)
                 set_field(self._db, number, "merged", target, step)
-            for number in (*former, target):
-                lend(self._db, number)
+            lend(self._db, (*former, target))
         return Merged(step.made, len(images))
 
     def _take_into_use(self, word: str, step: Step) -> int:
@@ -157,7 +156,7 @@ class Words:
         former = self._value(number, "merged")
         if former is not None:
             set_field(self._db, number, "merged", None, step)
-            lend(self._db, former)
+            lend(self._db, [former])
         set_deleted(self._db, number, None, step)
         return number
 

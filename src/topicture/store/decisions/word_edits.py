@@ -62,8 +62,7 @@ def undo_edits(database: Database, number: int) -> tuple[str, ...]:
                 _rewrite(database, word)
             if field == "merged":
                 targets.update(each for each in (before, after) if each is not None)
-    for target in targets:
-        lend(database, target)
+    lend(database, sorted(targets))
     texts = [
         database.execute("SELECT word FROM words WHERE id = ?", (word,)).fetchone()[0] for word in changed
     ]

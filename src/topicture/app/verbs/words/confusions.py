@@ -17,9 +17,7 @@ __all__ = ["Confusion", "Confusions", "confusions"]
 
 BLOCK = 2048  # photos whose answers are unfolded at a time
 EVEN_ODDS = 0.5
-MOST = 8  # words to name
-LEAST = 2  # photos that show it
-EXAMPLES = 6
+MOST, LEAST, EXAMPLES = 8, 2, 6  # words to name, photos that show one, and photos to show of it
 
 
 @dataclass(frozen=True)

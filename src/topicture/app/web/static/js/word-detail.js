@@ -43,6 +43,7 @@ function parentField(each, words, actions) {
 async function showConfusions(box, word) {
   asked?.abort();
   asked = new AbortController();
+  box.replaceChildren(h("p", { class: "small soft" }, "Looking at what it is confused with…"));
   try {
     const found = await get("words/confusions", { word }, asked);
     if (found.judged === null) return box.replaceChildren(h("p", { class: "small soft" }, "What it is confused with is known once it was learned."));
@@ -51,7 +52,7 @@ async function showConfusions(box, word) {
       ...list(`Where “${word}” was wrong, there was`, found.instead),
       ...list(`Where “${word}” was missed, it took it for`, found.taken_for));
   } catch (error) {
-    if (error.name !== "AbortError") box.replaceChildren(h("p", { class: "small soft" }, error.code === "NotFitted" || error.status === 400 || error.status === 409 ? "Nothing was learned yet." : error.message));
+    if (error.name !== "AbortError") box.replaceChildren(h("p", { class: "small soft" }, error.code === "nothing-learned" ? "Nothing was learned yet." : error.message));
   }
 }
 
