@@ -139,7 +139,7 @@ def _grid(
     hands.press("Enter")
     page.wait_for_selector(".tile")
     while True:
-        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(1000)  # nobody looks at a page of photos more quickly
         word = page.locator("h1").inner_text()
         photos = page.eval_on_selector_all(".tile", "tiles => tiles.map(tile => tile.photo.id)")
         assert set(page.eval_on_selector_all(".tile", "tiles => tiles.map(t => t.dataset.state)")) == {"yes"}
@@ -151,7 +151,7 @@ def _grid(
             arg=[word, photos[0]],
         )
         if page.locator(".empty").count():
-            page.wait_for_load_state("networkidle")
+            page.wait_for_timeout(1000)  # the last decisions are on their way
             return hands.actions, _paint(page, "next-page")
 
 
@@ -189,7 +189,7 @@ def _one_by_one(page: Any, address: str, library: Library, truth: dict) -> tuple
         page.wait_for_function(shown, arg=[question.word, question.image])
         hands.press("a" if truth[question.image, question.word] else "r")
         page.wait_for_timeout(120)  # nobody answers more quickly
-    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1000)
     return hands.actions, _paint(page, "next-question")
 
 

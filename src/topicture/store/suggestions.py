@@ -10,7 +10,7 @@ from topicture.errors import NotFitted
 from topicture.store.database import CatalogError, Database
 from topicture.store.lending import lend
 
-__all__ = ["LearnedModel", "Open", "OpenOfWord", "Suggestions"]
+__all__ = ["LearnedModel", "Open", "OpenOfWord", "Suggestions", "in_gain_order"]
 
 
 class LearnedModel(NamedTuple):
@@ -41,6 +41,11 @@ class OpenOfWord(NamedTuple):
     likely: int  # those with even odds or better
     right: float  # how many of the likely ones are expected to be right
     mean: float
+
+
+def in_gain_order(tags: Iterable[OpenOfWord]) -> list[OpenOfWord]:
+    """Words by how much one stroke settles, most first."""
+    return sorted(tags, key=lambda each: (-each.right, -each.open, each.word))
 
 
 # Suggestions of one model without a verdict, for images that have a file and words that may be suggested.
@@ -176,7 +181,7 @@ class Suggestions:
             for n, likely, right, total in [counts.get(number, (0, 0, 0.0, 0.0))]
             if n
         ]
-        return sorted(found, key=lambda each: (-each.right, -each.open, each.word))
+        return in_gain_order(found)
 
     def surest(
         self, model: int, *, word: str | None = None, after: tuple[float, int] | None = None

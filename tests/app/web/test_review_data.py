@@ -229,3 +229,32 @@ def test_what_an_owner_left_out_is_asked(served):
     served.post("decide", decisions([forgotten]))
     _, answer = served.get("review/questions", order="missing", limit=500)
     assert forgotten not in [(q["id"], q["word"]) for q in answer["questions"]]
+
+
+def test_counts_stay_right_whatever_happens(served):
+    """They are kept between questions, and mended for what was decided since."""
+
+    def check():
+        _, overview = served.get("review")
+        assert {tag["word"]: tag["open"] for tag in overview["tags"]} == Counter(
+            word for _, word, _ in open_pairs(served)
+        )
+
+    check()
+    pairs = open_pairs(served)
+    served.post("decide", decisions(pairs[:3]))
+    check()
+    served.post("decide", decisions(pairs[3:5], "rejected"))
+    served.post("undo")
+    check()
+    served.library.delete_tag(pairs[0][1])
+    check()
+    served.post("undo")
+    check()
+    served.library.path(pairs[5][0]).unlink()
+    served.library.scan()
+    check()
+    served.library.annotate(threshold=0.4)
+    check()
+    served.post("decide", decisions([(pairs[0][0], "ferry")]))
+    check()

@@ -195,3 +195,25 @@ def test_a_server_that_is_killed_in_mid_review_loses_nothing(browser, served, un
 def unused_port():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return listening.getsockname()[1]
+
+
+@pytest.mark.parametrize("word", ["<img src=x onerror=alert(1)>", "either/or? #1 100%", "‮drow"])
+def test_a_hostile_word_is_text_and_an_address(page, served, word):
+    with served.library.writing("learn") as catalog:
+        model = catalog.suggestions.newest().id
+        catalog.suggestions.replace(
+            model, [(image, catalog.decisions.word_id(word), 0.9) for image in (1, 2, 3)]
+        )
+    page.goto(f"{served.url}/review")
+    page.locator(".tag-card").click()
+    page.wait_for_selector(".tile")
+    assert page.inner_text("h1") == word
+    page.reload()
+    page.wait_for_selector(".tile")
+    assert page.inner_text("h1") == word
+    page.keyboard.press("Enter")
+    eventually(lambda: verdicts(served.library) == {(image, word): "present" for image in (1, 2, 3)})
+    page.goto(f"{served.url}/review")
+    page.get_by_text("All suggestions are answered").wait_for()
+    page.keyboard.press("h")
+    page.get_by_text(f"Accepted {word} for 3 photos").wait_for()

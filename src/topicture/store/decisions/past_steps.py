@@ -77,6 +77,30 @@ class PastSteps:
         )
         return [PastVerdict(*row) for row in rows]
 
+    def ends(self) -> tuple[int, int]:
+        """The last step and the last decision."""
+        query = (
+            "SELECT coalesce((SELECT max(id) FROM batches), 0), coalesce((SELECT max(id) FROM decisions), 0)"
+        )
+        return self._db.execute(query).fetchone()
+
+    def words_since(self, ends: tuple[int, int]) -> set[str] | None:
+        """The words that were decided on since; None where a step did something else than deciding."""
+        step, decision = ends
+        (other,) = self._db.execute(
+            "SELECT EXISTS (SELECT 1 FROM batches AS b LEFT JOIN batches AS u ON u.id = b.undoes "
+            "WHERE b.id > ? AND coalesce(u.source, b.source) NOT IN ('review', 'bulk', 'import'))",
+            (step,),
+        ).fetchone()
+        if other:
+            return None
+        rows = self._db.execute(
+            "SELECT DISTINCT words.word FROM decisions JOIN words ON words.id = decisions.word "
+            "WHERE decisions.id > ?",
+            (decision,),
+        )
+        return {word for (word,) in rows}
+
     def review_times(self, limit: int) -> list[tuple[float, int]]:
         """(time, number of decisions) of the last steps in which somebody answered, the newest first."""
         return self._db.execute(

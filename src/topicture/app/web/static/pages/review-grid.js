@@ -14,6 +14,7 @@ let next; // promise of the page after it
 let turn = 0; // counts pages turned
 let ratio = 1.5; // of the tiles
 let threshold = EVEN; // where the line is, as a probability, until the tag changes
+const visited = new Set(); // tags of this visit
 const past = []; // pages that were decided, for undo
 
 // --- The frame of the page -----------------------------------------------------------------------------------
@@ -59,9 +60,13 @@ function takeShape(first) {
 async function fetchNext(shown) {
   const more = await fetchPage(shown.word, shown.photos.at(-1));
   if (more.photos.length) return more;
+  return fetchTag();
+}
+
+/** The first page of the tag that brings most, among those not visited yet; null after the last. */
+async function fetchTag() {
   const { tags } = await get("review");
-  const done = new Set([shown.word, ...past.map((each) => each.word)]);
-  const following = tags.find((tag) => !done.has(tag.word));
+  const following = tags.find((tag) => !visited.has(tag.word));
   return following ? fetchPage(following.word) : null;
 }
 
@@ -73,6 +78,7 @@ const prefetch = (shown) => {
 
 function show(shown, since) {
   if (page?.word !== shown.word) threshold = EVEN;
+  visited.add(shown.word);
   if (decodeURIComponent(location.pathname) !== `/review/tag/${shown.word}`) history.replaceState(null, "", `/review/tag/${encodeURIComponent(shown.word)}`);
   page = shown;
   document.title = `${page.word} · Review · Topicture`;
@@ -153,7 +159,7 @@ async function advance(since) {
     const following = await waiting;
     if (mine !== turn) return; // another page was put back meanwhile
     if (!following) return finish();
-    if (following.word !== from.word) toast(`That was ${from.word}. Now: ${following.word}.`);
+    if (following.word !== from.word) toast(`That was ${from.word}. Now: ${following.word}.`, { seconds: 2 });
     following.total = following.word === from.word ? Math.max(following.photos.length, following.total) : following.total;
     page = from;
     show(following, since);
@@ -169,19 +175,10 @@ async function advance(since) {
   }
 }
 
-async function leaveTag(since) {
+function leaveTag(since) {
   if (!page) return;
-  const from = page;
-  try {
-    const { tags } = await get("review");
-    const position = tags.findIndex((tag) => tag.word === from.word);
-    const following = tags[position + 1] ?? tags.find((tag) => tag.word !== from.word);
-    if (!following) return finish();
-    next = fetchPage(following.word);
-    advance(since);
-  } catch (error) {
-    tell(error);
-  }
+  next = fetchTag();
+  advance(since);
 }
 
 function finish() {

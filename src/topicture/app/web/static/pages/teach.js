@@ -92,7 +92,9 @@ function show(found) {
     : ranked
       ? found.yes < 5
         ? `Go on: click on ${plural(5 - found.yes, "more photo")} with ${word}. The ✕ on a photo, or X, says that it has it not.`
-        : `Click on what has ${word}; ✕ or X on what has it not. Photos above the line are accepted together.`
+        : line
+          ? `Click on what has ${word}; ✕ or X on what has it not. Photos above the line are accepted together.`
+          : `No photo is likely yet: click on more that have ${word}, or move the line down to where they end (L) and accept.`
       : `Click on photos that have ${word}. The ✕ on a photo, or X, says that it has it not.`;
   draw();
 }
