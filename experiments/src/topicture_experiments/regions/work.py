@@ -68,9 +68,9 @@ class Task(NamedTuple):
 
 
 def tasks() -> list[Task]:
-    """All models where they are compared, ours everywhere, and first."""
-    others = [Task(recipe, model) for model in MODELS for recipe in COMPARED[::-1] if model != OURS]
-    return [*(Task(recipe, OURS) for recipe in dict.fromkeys((*COMPARED, *RECIPES))), *others]
+    """All models where they are compared, the best regions first; ours everywhere."""
+    compared = [Task(recipe, model) for recipe in COMPARED[::-1] for model in (OURS, *MODELS)]
+    return list(dict.fromkeys([*compared, *(Task(recipe, OURS) for recipe in RECIPES)]))
 
 
 def do(data: str | None, cache: str, quick: bool, task: Task) -> dict[str, Any]:
