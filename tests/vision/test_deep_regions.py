@@ -31,6 +31,16 @@ def test_the_map_joins_what_colours_part():
     assert left[60, 30] != right[60, 30]
 
 
+def test_outlines_follow_the_picture():
+    """A disc on a plain ground, in a map that says nothing: its outline is round, not that of a grid."""
+    rows, columns = np.mgrid[:120, :160]
+    disc = (rows - 60) ** 2 + (columns - 80) ** 2 < 40**2
+    pixels = np.where(disc[..., None], np.uint8([200, 60, 40]), np.uint8([60, 120, 60]))
+    labels = deep_regions(pixels, np.ones((2, 4, 4), np.float32), 2, 2)
+    assert (labels == labels[60, 80])[disc].mean() > 0.97
+    assert (labels == labels[0, 0])[~disc].mean() > 0.97
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (40, 400), (300, 200)])
 def test_labels_are_whole_numbers_without_gaps_the_largest_first(shape):
     pixels = noise(*shape)

@@ -35,13 +35,13 @@ def deep_regions(
 
     Labels are 0 .. n_regions - 1, the largest region first.
     """
-    lab = lab_colours(shrink_to(pixels, WORKING_SIDE))
+    small = shrink_to(pixels, WORKING_SIDE)
+    lab = lab_colours(small)
     if lab[..., 0].size <= N_SUPERPIXELS:
         pieces = np.arange(lab[..., 0].size).reshape(lab.shape[:2])
     else:
-        pieces = contiguous(
-            slic(lab, N_SUPERPIXELS, compactness=15, max_num_iter=3, start_label=0, convert2lab=False)
-        )
+        # Of the picture in RGB: one in L*a*b* would be scaled to 0 .. 1, where this compactness gives mere squares.
+        pieces = contiguous(slic(small, N_SUPERPIXELS, compactness=20, max_num_iter=3, start_label=0))
     shares = cell_shares(pieces, feature_map.shape[1:])
     seen = unit_rows(shares @ feature_map.reshape(len(feature_map), -1).T)
     look = np.concatenate([COLOUR_WEIGHT * region_colours(pieces, lab), seen], axis=1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicture.annotations.choice.region_evidence import OTHER, region_posterior
+from topicture.annotations.choice.region_evidence import OTHER, region_evidence, region_posterior
 from topicture.annotations.measures.metrics import region_accuracy
 from topicture.app.learning.word_boxes import word_boxes
 from topicture.corpus import Corpus
@@ -68,9 +68,9 @@ class Task(NamedTuple):
 
 
 def tasks() -> list[Task]:
-    """All models where they are compared, ours everywhere, and first."""
-    others = [Task(recipe, model) for model in MODELS for recipe in COMPARED[::-1] if model != OURS]
-    return [*(Task(recipe, OURS) for recipe in dict.fromkeys((*COMPARED, *RECIPES))), *others]
+    """All models where they are compared, the best regions first; ours everywhere."""
+    compared = [Task(recipe, model) for recipe in COMPARED[::-1] for model in (OURS, *MODELS)]
+    return list(dict.fromkeys([*compared, *(Task(recipe, OURS) for recipe in RECIPES)]))
 
 
 def do(data: str | None, cache: str, quick: bool, task: Task) -> dict[str, Any]:
@@ -78,7 +78,17 @@ def do(data: str | None, cache: str, quick: bool, task: Task) -> dict[str, Any]:
     msrc, recipe = msrc_v2(data), RECIPES[task.recipe]
     every = 6 if quick else 1
     train, test = _described(msrc, recipe, msrc.train[::every], msrc.test[::every], cache)
-    return _measures(msrc, recipe, test, *_labellings(task.model, train, test, quick))
+    measures = _measures(msrc, recipe, test, *_labellings(task.model, train, test, quick))
+    if task.model == OURS:
+        found = region_evidence(partial(make_annotator, OURS), train, seed=SEED)
+        sure, right = np.array(measures["certainty"]).T
+        measures["certainty"] = [
+            list(p) for p in zip(found.calibration(sure).round(4).tolist(), right.tolist(), strict=True)
+        ]
+        measures["evidence"] = {
+            name: getattr(found, name) for name in ("right", "chance", "gain", "gain_error")
+        }
+    return measures
 
 
 def _described(msrc: MSRC, recipe: Recipe, *parts_of: Any) -> tuple[Corpus, Corpus]:
