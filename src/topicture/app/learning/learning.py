@@ -107,13 +107,13 @@ def learn(
         seed=seed,
         report=report,
     )
-    trusted = trust(corpus, training_tags, kept, scores, far_scores, world, seed=seed)
+    trusted = trust(corpus, training_tags, kept, scores, far_scores, world, places=places, seed=seed)
     pairs, warning = trusted.pairs, differing(world)
     region_annotator = None
     if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
         region_annotator = fit(REGION_MODEL, corpus, "Learning regions", report)
     by_region = next((a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None)
-    told = _told(trial, pairs, corpus, min_count, n_tagged, trusted.completeness)
+    told = _told(trial, trusted.judged, corpus, min_count, n_tagged, trusted.completeness)
     told |= {"warning": warning, "far_share": 0.0 if world is None else world.share}
     learned = Learned(
         annotator,
