@@ -24,9 +24,10 @@ PAPERS = {
     "yang2010": ("yang2010",),
     "all": ("blei2003", "liu2005", "shao", "yang2010"),
     "auto": ("auto",),
+    "missing": ("missing",),
 }
 """What can be asked for -> the reports it takes. The two papers of Shao et al. share data, models and report; `auto` is
-the default model beside its competitors."""
+the default model beside its competitors, `missing` is about promises where tags are no random sample, or incomplete."""
 
 _MADE_BY = "Put together by `topicture reproduce`"
 _VERSIONS = ("topicture", "jax", "numpy", "scipy", "scikit-learn")

@@ -49,9 +49,9 @@ def photos(data: str | None, cache: str) -> Photos:
     pictures = corel5k("evaluation", data)
     if not path.exists():
         parts = [described(pictures, COREL[name], cache=cache) for name in ("deep, lite2", "deep, lite0")]
-        both = [np.vstack([part.train.descriptor, part.test.descriptor]) for part in parts]
+        both = [np.vstack([np.asarray(images.descriptor) for images in part]) for part in parts]
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(path, **{f"x{i}": _fewer(x).astype(np.float32) for i, x in enumerate(both)})
+        np.savez(path, x0=_fewer(both[0]).astype(np.float32), x1=_fewer(both[1]).astype(np.float32))
     with np.load(path) as arrays:
         rows, looks = arrays["x0"].astype(np.float64), arrays["x1"].astype(np.float64)
     ids = np.concatenate([pictures.train.image_ids, pictures.test.image_ids])
@@ -103,7 +103,10 @@ def _made(source: Photos, truth: Bools, given: Bools, names: list[str] | None = 
     kept = given.sum(axis=0) >= FEWEST
     words = np.array(source.words if names is None else names)[kept].tolist()
     corpus = Corpus.from_arrays(
-        sparse.csr_array(given[:, kept].astype(float)), words, image_ids=source.ids, descriptor=source.rows
+        sparse.csr_array(given[:, kept].astype(float)),
+        words,
+        image_ids=source.ids.tolist(),
+        descriptor=source.rows,
     )
     return Library(corpus, truth[:, kept], source.places.tolist())
 
@@ -123,7 +126,9 @@ def without_tags(kind: str, kept: float, seed: int, source: Photos) -> tuple[Lib
         score = -0.7 * frequent + 0.5 * many[:, None]
         for _ in range(50):
             chance = 1 / (1 + np.exp(-score))
-            score = score + np.log(kept / (1 - kept)) - np.log(chance[truth].mean() / (1 - chance[truth].mean()))
+            score = (
+                score + np.log(kept / (1 - kept)) - np.log(chance[truth].mean() / (1 - chance[truth].mean()))
+            )
     given = truth & (rng.random(truth.shape) < chance)
     return _made(source, source.truth, given), train
 

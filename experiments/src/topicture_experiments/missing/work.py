@@ -77,7 +77,9 @@ class Told(NamedTuple):
 
 def _fitted(made: Library, model: str) -> Any:
     if model == "auto":
-        return make_annotator("auto", members=["knn", "tagprop", "ridge", "logistic"], seed=SEED).fit(made.corpus)
+        return make_annotator("auto", members=["knn", "tagprop", "ridge", "logistic"], seed=SEED).fit(
+            made.corpus
+        )
     return make_annotator(model, **settings_for(model, int(made.corpus.tagged.sum()))).fit(made.corpus)
 
 
@@ -93,7 +95,9 @@ def _before(made: Library, model: str) -> Told:
     return Told(presence, JudgedPairs.of(honest, truth, known))
 
 
-def _now(made: Library, model: str, answers: np.ndarray | None = None, drawn: np.ndarray | None = None) -> Told:
+def _now(
+    made: Library, model: str, answers: np.ndarray | None = None, drawn: np.ndarray | None = None
+) -> Told:
     """As `learn` does it; `answers` (D, V) were given to questions about untagged photos, `drawn` about tagged ones."""
     corpus, given = made.corpus, made.corpus.captions.toarray() > 0
     annotator = _fitted(made, model)
@@ -112,9 +116,7 @@ def _now(made: Library, model: str, answers: np.ndarray | None = None, drawn: np
     far = None
     if world is not None:
         far = held_out_again(annotator, corpus, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED)
-    trusted = trust(
-        corpus, tags, np.arange(len(corpus)), near, far, world, places=made.places, seed=SEED
-    )
+    trusted = trust(corpus, tags, np.arange(len(corpus)), near, far, world, places=made.places, seed=SEED)
     presence = trusted.calibration(annotator.annotate(corpus), corpus, made.places)
     return Told(presence, trusted.pairs, trusted, world)
 
@@ -139,13 +141,15 @@ def _promises(made: Library, task: Task) -> dict[str, Any]:
 def _asked(presence: np.ndarray, open_: np.ndarray) -> np.ndarray:
     """The first questions of `review --order random`."""
     rows, words = np.nonzero(open_ & (presence >= SUGGESTED))
-    first = np.argsort(strata_order(presence[rows, words], SEED), kind="stable")[:N_ANSWERS]
+    first = np.argsort(strata_order(presence[rows, words].tolist(), SEED), kind="stable")[:N_ANSWERS]
     asked = np.zeros_like(open_)
     asked[rows[first], words[first]] = True
     return asked
 
 
-def judged(told: Told, truth: np.ndarray, open_: np.ndarray, below: np.ndarray | None = None) -> dict[str, Any]:
+def judged(
+    told: Told, truth: np.ndarray, open_: np.ndarray, below: np.ndarray | None = None
+) -> dict[str, Any]:
     """Accepted and right at the asked precisions, promised and true, and what `evaluate` claims."""
     accepted = []
     for asked in ASKED:
@@ -157,7 +161,9 @@ def judged(told: Told, truth: np.ndarray, open_: np.ndarray, below: np.ndarray |
         "accepted": accepted,
         "bins": [list(b) for b in bins],
         "error": calibration_error(bins),
-        "claimed": calibration_error(reliability(told.pairs if told.trusted is None else told.trusted.judged)),
+        "claimed": calibration_error(
+            reliability(told.pairs if told.trusted is None else told.trusted.judged)
+        ),
     }
 
 

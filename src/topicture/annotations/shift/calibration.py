@@ -136,7 +136,9 @@ def _with_far_world(
         _grouped(mixed_far, truth[hidden], elsewhere[hidden], world.groups[hidden]),
         world.share,
     )
-    far_share = np.where(np.isnan(world.near), world.worlds.far_share(evidence.corpus, evidence.places), world.near)
+    far_share = np.where(
+        np.isnan(world.near), world.worlds.far_share(evidence.corpus, evidence.places), world.near
+    )
     return found._replace(far=far, worlds=world.worlds), pooled, far_share
 
 

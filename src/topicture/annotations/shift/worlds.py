@@ -27,7 +27,16 @@ from sklearn.isotonic import IsotonicRegression
 from topicture.corpus import Corpus
 from topicture.models.neighbours import blocks, unit_rows
 
-__all__ = ["TAGS", "FarWorld", "Worlds", "centre_of", "far_groups", "find_worlds", "look_rows", "mixture_share"]
+__all__ = [
+    "TAGS",
+    "FarWorld",
+    "Worlds",
+    "centre_of",
+    "far_groups",
+    "find_worlds",
+    "look_rows",
+    "mixture_share",
+]
 
 Floats = NDArray[np.float64]
 
@@ -147,7 +156,7 @@ def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: in
         hidden = _histogram(apart)
         share, log_likelihood = mixture_share(near, hidden, bins)
         if log_likelihood > highest:
-            best, highest = (kind, group, apart, hidden, share), log_likelihood
+            best, highest = (kind, group, apart, hidden, share), log_likelihood + LEAST_GAIN / 2
     if best is None:
         return None
     kind, group, apart, hidden, share = best

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 FEWEST_QUESTIONS = 20  # answers before tags are thought incomplete
 FEWEST_ANSWERS = 100  # about untagged photos, before tags that never occur together are accepted in bulk
-EM_STEPS = 4
+EM_STEPS = 3
 MOST_FAR = 0.1  # share of far photos from which on tagged and untagged photos differ
 
 
