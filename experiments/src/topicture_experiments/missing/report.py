@@ -20,19 +20,21 @@ from topicture_experiments.shared.running import Evidence, Options, Tell, comman
 
 __all__ = ["main", "run", "tasks"]
 
-LIBRARIES = ("random", "folders", "personal", "second round", "one tag")
+LIBRARIES = ("one tag", "personal", "folders", "second round", "random")
 LEFT_OUT = ("random 40%", "random 20%", "biased 40%", "biased 20%")
 MODELS = ("knn", "ridge")
 N_DRAWS, N_DRAWS_LEFT_OUT = 3, 5
 
 
 def tasks(quick: bool) -> list[Task]:
-    """What is measured, the quick ones first."""
-    draws, models = (1, MODELS[:1]) if quick else (N_DRAWS, MODELS)
-    found = [Task(kind, draw, model) for draw in range(draws) for kind in LIBRARIES for model in models]
-    return found + [
-        Task(kind, draw, "ridge") for draw in range(1 if quick else N_DRAWS_LEFT_OUT) for kind in LEFT_OUT
-    ]
+    """What is measured, draw by draw, so that a stopped run has some of everything."""
+    models = MODELS[:1] if quick else MODELS
+    found: list[Task] = []
+    for draw in range(1 if quick else N_DRAWS_LEFT_OUT):
+        found += [Task(kind, draw, models[0]) for kind in LIBRARIES if draw < N_DRAWS]
+        found += [Task(kind, draw, "ridge") for kind in LEFT_OUT]
+        found += [Task(kind, draw, model) for model in models[1:] for kind in LIBRARIES if draw < N_DRAWS]
+    return found
 
 
 def run(options: Options, tell: Tell) -> None:
