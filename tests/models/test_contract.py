@@ -76,6 +76,7 @@ OBJECTIVES = {
     "knn": NO_STEPS,
     "tagprop": NOT_KEPT,
     "logistic": NOT_KEPT,
+    "ridge": NO_STEPS,
     "label-spreading": NO_STEPS,
     "network": RANDOM_STEPS,
     "matching": RANDOM_STEPS,

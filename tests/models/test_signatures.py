@@ -102,6 +102,9 @@ SIGNATURES = {
     "logistic": """
         ridge=3.0, *, max_iter=100, tol=1e-05, view='descriptor', background=0.05
     """,
+    "ridge": """
+        ridge=0.0, *, power=1.5, view='descriptor', background=0.05
+    """,
     "label-spreading": """
         n_neighbours=30, *, alpha=0.9, view='descriptor', background=0.1
     """,

@@ -24,10 +24,12 @@ PAPERS = {
     "yang2010": ("yang2010",),
     "all": ("blei2003", "liu2005", "shao", "yang2010"),
     "auto": ("auto",),
+    "missing": ("missing",),
     "regions": ("regions",),
 }
 """What can be asked for -> the reports it takes. The two papers of Shao et al. share data, models and report; `auto` is
-the default model beside its competitors, `regions` the models of regions on pictures whose pixels are labelled."""
+the default model beside its competitors, `missing` is about promises where tags are no random sample, or incomplete,
+`regions` about the models of regions on pictures whose pixels are labelled."""
 
 _MADE_BY = "Put together by `topicture reproduce`"
 _VERSIONS = ("topicture", "jax", "numpy", "scipy", "scikit-learn")

@@ -44,6 +44,8 @@ MAX_PAIRS = 400_000  # drawn for the shared coefficients; the offsets and the sh
 OFFSET_VARIANCE = 0.5
 NEWTON_STEPS = 8
 MAX_KNOTS = 256
+MAX_SOFT_PAIRS = 100_000  # the same where pairs are true in part, and count twice
+FEWEST_GROUPS = 3  # that a standard error can be told from
 STEP_SHRINKAGE = 5.0  # pseudo-observations that draw a step of the shape towards the raw probability
 EVEN_ODDS = 0.5
 SHRINKAGE = 5.0  # pseudo-observations that pull a tag's precision towards that of all tags
@@ -223,6 +225,9 @@ def _pooled_precision(pairs: JudgedPairs) -> tuple[Floats, Floats]:
     for k, start in enumerate(first):
         misses = np.bincount(group[start:], weight[start:] * (truth[start:] - precision[k]))
         n_groups = np.count_nonzero(np.bincount(group[start:]))
+        if n_groups < FEWEST_GROUPS:  # no better than what more groups have shown
+            precision[k] = precision[max(k - 1, 0)]
+            continue
         spread = float(misses @ misses) * n_groups / max(int(n_groups) - 1, 1)
         precision[k] -= np.sqrt(spread) / (n[k] + 1)
     return grid, precision
@@ -240,8 +245,9 @@ def _linear(presence: Presence, p: Floats) -> Floats:
 def _shared(blank: Presence, p: Floats, truth: Any, known: Bools, seed: int) -> Floats:
     """a, b, c, d by logistic regression."""
     rows, words = np.nonzero(known)
-    if len(rows) > MAX_PAIRS:
-        drawn = np.sort(np.random.default_rng(seed).choice(len(rows), MAX_PAIRS, replace=False))
+    most = MAX_PAIRS if truth.dtype == bool else MAX_SOFT_PAIRS
+    if len(rows) > most:
+        drawn = np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False))
         rows, words = rows[drawn], words[drawn]
     values = p[rows, words]
     smooth = np.log(values + SMOOTHING * blank.share[words])

@@ -70,6 +70,7 @@ class Evidence(NamedTuple):
     captioned : (D,) photos with a caption of their owner's; the verdicts on others are answers to questions
     near, far : answers with near copies hidden together, and with whole groups hidden
     rejected : (D, V) verdicts of people that the word is not true
+    places : (D,) the photos' folders
     """
 
     corpus: Corpus
@@ -80,6 +81,7 @@ class Evidence(NamedTuple):
     far: HeldOut | None = None
     world: FarWorld | None = None
     rejected: Bools | None = None
+    places: Sequence[str] | None = None
 
 
 def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, JudgedPairs]:
@@ -120,12 +122,11 @@ def _with_far_world(
     assert scores is not None
     elsewhere = _elsewhere(truth, scores.fold_of, evidence.known)
     hidden = np.flatnonzero(evidence.captioned & (scores.fold_of >= 0) & scores.p.any(axis=1))
-    if not _both_ways(truth[hidden], elsewhere[hidden]) or len(np.unique(scores.fold_of[hidden])) < 2:
-        return found, pairs, None
     try:
         far, honest_far = _fitted(scores, hidden, truth, elsewhere, seed)
-    except CorpusError:  # a fold without which nothing is left to learn from
-        return found, pairs, None
+    except CorpusError:  # hardly a word of a hidden group occurs in others
+        far = _hardly_ever(found.near, truth[hidden], elsewhere[hidden])
+        honest_far = far(scores.p[hidden])
     # In either world a photo is told what the mixture says at its likeness there.
     inside = ~np.isnan(world.near[rows])
     mixed = _mixture(honest[inside], far(evidence.near.p[rows[inside]]), world.near[rows[inside]])
@@ -135,7 +136,9 @@ def _with_far_world(
         _grouped(mixed_far, truth[hidden], elsewhere[hidden], world.groups[hidden]),
         world.share,
     )
-    far_share = np.where(np.isnan(world.near), world.share, world.near)
+    far_share = np.where(
+        np.isnan(world.near), world.worlds.far_share(evidence.corpus, evidence.places), world.near
+    )
     return found._replace(far=far, worlds=world.worlds), pooled, far_share
 
 
@@ -190,6 +193,12 @@ def _fitted(scores: HeldOut, rows: Any, truth: Any, known: Bools, seed: int) -> 
     p, is_true, judged = scores.p[rows], truth[rows], known[rows]
     presence = fit_presence(p, is_true, judged, seed=seed)
     return presence, cross_fitted(p, is_true, judged, scores.fold_of[rows], seed=seed)
+
+
+def _hardly_ever(near: Presence, truth: Any, known: Bools) -> Presence:
+    """A world in which too few words are true to tell when: all pairs have the same probability."""
+    share = (float(truth[known].sum()) + 0.5) / (int(known.sum()) + 1)
+    return near._replace(knots=np.array([0.0, 1.0]), values=np.full(2, share))
 
 
 def _elsewhere(truth: Any, fold_of: NDArray[np.int64], known: Bools) -> Bools:

@@ -34,6 +34,7 @@ Floats = NDArray[np.float64]
 _GRID = np.exp(np.linspace(np.log(1e-3), np.log(50.0), 200))  # of kappa
 _WORD_VARIANCE = 1 / 2
 _MOST = 0.95  # of rho: nothing is certain that nobody has said
+_MOST_LIKELY = 0.99  # a yes: m is estimated, so odds that rule an answer out do not
 _EDGE = 1e-9
 
 
@@ -104,9 +105,12 @@ def fit_completeness(
     share = 1 / (1 + _GRID)
     mean = posterior @ share
     deviation = np.sqrt(np.maximum(posterior @ share**2 - mean**2, 0))
-    missing, missing2 = posterior @ _GRID, posterior @ _GRID**2
+    # Medians: a word of which nobody was asked is as incomplete as the others, not more.
+    log_mean = posterior @ log_kappa
+    missing = np.exp(log_mean)
+    log_variance = np.maximum(posterior @ log_kappa**2 - log_mean**2, 0)
     total, given = float(missing @ absent_odds), float(n_given.sum())
-    spread = float(np.sqrt(((missing2 - missing**2) * absent_odds**2).sum()))
+    spread = float(np.sqrt((log_variance * (missing * absent_odds) ** 2).sum()))
     overall = given / max(given + total, _EDGE)
     return Completeness(mean, deviation, overall, spread * overall / max(given + total, _EDGE), len(word))
 
@@ -118,7 +122,7 @@ def completed_captions(given: Any, m: Floats, completeness: Completeness, least:
 
 
 def _by_kappa(odds: Floats, yes: NDArray[np.bool_]) -> Floats:
-    rho = np.clip(odds[:, None] * _GRID, 1e-6, _MOST)
+    rho = np.clip(odds[:, None] * _GRID, 1e-6, _MOST_LIKELY)
     return np.where(yes[:, None], np.log(rho), np.log1p(-rho))
 
 

@@ -20,13 +20,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 from sklearn.isotonic import IsotonicRegression
 
 from topicture.corpus import Corpus
 from topicture.models.neighbours import blocks, unit_rows
 
-__all__ = ["FarWorld", "Worlds", "centre_of", "far_groups", "find_worlds", "look_rows", "mixture_share"]
+__all__ = [
+    "TAGS",
+    "FarWorld",
+    "Worlds",
+    "centre_of",
+    "far_groups",
+    "find_worlds",
+    "look_rows",
+    "mixture_share",
+]
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +46,7 @@ N_CLUSTERS = (6, 12, 24)
 FEWEST_TAGGED, FEWEST_UNTAGGED, FEWEST_GROUPS = 30, 20, 3
 LEAST_GAIN = 10.0  # twice the log-likelihood that a second world must add: chance hardly adds as much
 EM_STEPS = 300
+TAGS = "tags"  # the kind of groups where no two tags occur together
 
 
 class Worlds(NamedTuple):
@@ -95,16 +106,23 @@ def mixture_share(near: Floats, far: Floats, bins: NDArray[np.int64]) -> tuple[f
 
 
 def far_groups(
-    rows: NDArray[np.float32], places: NDArray[np.int64] | None, seed: int = 0
+    rows: NDArray[np.float32], places: NDArray[np.int64] | None, captions: sparse.csr_array, seed: int = 0
 ) -> dict[str, NDArray[np.int64]]:
-    """Ways to group the tagged photos (n, L): by place, where there are some, and by looks, coarse and fine."""
+    """Ways to group the tagged photos (n, L): by place, where there are some, by looks, coarse and fine, and by tags.
+
+    Tags that never occur together make groups of their own: an owner who marks a few things, each on some photos.
+    """
     found: dict[str, NDArray[np.int64]] = {}
+    group = connected_components(captions @ captions.T, directed=False)[1]
+    apart = group.max() + 1 >= FEWEST_GROUPS
+    if apart:
+        found[TAGS] = group.astype(np.int64)
     if places is not None:
         group = np.unique(places, return_inverse=True)[1]
         if group.max() + 1 >= FEWEST_GROUPS:
             found["folders"] = group
     for n in N_CLUSTERS:
-        if 10 * n <= len(rows):
+        if 10 * n <= len(rows) and not apart:
             clusters = KMeans(n, n_init=1, random_state=seed).fit_predict(rows)
             found[f"{n} clusters of photos that look alike"] = np.unique(clusters, return_inverse=True)[1]
     return found
@@ -132,12 +150,13 @@ def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: in
     by_itself = seen(np.arange(len(rows)))
     near = _histogram(by_itself)
     best, highest = None, float(np.log(near[bins]).sum()) + LEAST_GAIN / 2
-    for kind, group in far_groups(rows, None if places is None else place[tagged], seed).items():
+    own = None if places is None else place[tagged]
+    for kind, group in far_groups(rows, own, sparse.csr_array(corpus.captions[tagged]), seed).items():
         apart = seen(group)
         hidden = _histogram(apart)
         share, log_likelihood = mixture_share(near, hidden, bins)
         if log_likelihood > highest:
-            best, highest = (kind, group, apart, hidden, share), log_likelihood
+            best, highest = (kind, group, apart, hidden, share), log_likelihood + LEAST_GAIN / 2
     if best is None:
         return None
     kind, group, apart, hidden, share = best

@@ -111,7 +111,10 @@ def explain(
         traces=_traces(learned),
         threshold=threshold,
         calibration=tuple(calibration),
-        calibration_error=calibration_error([ReliabilityBin(*point[:5]) for point in calibration]),
+        # Where tagged and untagged photos differ, what hidden tags of near photos say is too good to be true.
+        calibration_error=learned.report["calibration_error"]
+        if learned.report.get("warning")
+        else calibration_error([ReliabilityBin(*point[:5]) for point in calibration]),
         word_table=tuple(ExplainedWord(words[q.word], *q[1:]) for q in table),
         examples=with_regions(
             _examples(answers, shown[:N_EXAMPLE_WORDS], words), learned, answers.corpus, answers.paths
@@ -124,6 +127,9 @@ def explain(
         gain=gain_of_last_step(learning) if learning else None,
         by_topics=by_topics,
         skipped=answers.skipped,
+        warning=str(learned.report.get("warning", "")),
+        completeness=_completeness(learned),
+        completeness_overall=(learned.report.get("completeness") or {}).get("overall"),
     )
     report("Finding typical photos", 1, 1)
     return explanation, learned.features.recipe
@@ -156,6 +162,13 @@ def _versions(learned: Learned) -> dict[str, str]:
     versions = {"topicture": __version__, learned.annotator.name: str(learned.annotator.version)}
     versions["views"] = ", ".join(learned.features.recipe.views)
     return versions | {name: importlib.metadata.version(name) for name in _VERSIONED}
+
+
+def _completeness(learned: Learned) -> tuple[tuple[str, float, float], ...]:
+    """Word, completeness and its deviation, where questions told, the least complete first."""
+    known = [tag for tag in learned.report.get("tags", ()) if tag.get("completeness") is not None]
+    rows = [(tag["word"], tag["completeness"], tag["completeness_deviation"]) for tag in known]
+    return tuple(sorted(rows, key=lambda row: (row[1], row[0])))
 
 
 def _trials(learned: Learned) -> tuple[dict[str, Any], ...]:

@@ -106,4 +106,9 @@ class Explanation:
     gain: Gain | None
     by_topics: dict[str, Curve]
     skipped: tuple[str, ...]
+    warning: str = ""  # where tagged and untagged photos differ
+    completeness: tuple[
+        tuple[str, float, float], ...
+    ] = ()  # word, share given of the true ones, standard deviation
+    completeness_overall: float | None = None
     page: str = ""  # file of the page, once it is written

@@ -14,6 +14,8 @@ def sentences(explanation: Explanation) -> dict[str, str]:
     """Name of a part -> what it says; the empty string where there is nothing to say."""
     return {
         "tags": _tags(explanation),
+        "differing": explanation.warning,
+        "completeness": _completeness(explanation),
         "calibration": _calibration(explanation),
         "words": _words(explanation),
         "confusions": _confusions(explanation),
@@ -37,6 +39,18 @@ def _calibration(e: Explanation) -> str:
     return (
         f"From 10% on, what was promised and what came true differ by {100 * e.calibration_error:.0f} "
         "percentage points on average."
+    )
+
+
+def _completeness(e: Explanation) -> str:
+    if e.completeness_overall is None or not e.completeness:
+        return ""
+    least = ", ".join(
+        f"{word} ({share:.0%} ± {spread:.0%})" for word, share, spread in e.completeness[:N_NAMED]
+    )
+    return (
+        f"By random questions, {e.completeness_overall:.0%} of the tags that are true of tagged photos were given; "
+        f"least often: {least}."
     )
 
 

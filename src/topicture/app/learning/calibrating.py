@@ -1,5 +1,6 @@
 """How far a model is to be trusted: worlds, completeness and answers together, as `learn` finds them."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from topicture.annotations.choice.presence import JudgedPairs, cross_fitted
 from topicture.annotations.choice.trials import HeldOut
 from topicture.annotations.shift.calibration import Calibration, Evidence, calibrate
 from topicture.annotations.shift.completeness import Completeness, fit_completeness, left_out
-from topicture.annotations.shift.worlds import FarWorld
+from topicture.annotations.shift.worlds import TAGS, FarWorld
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
 
@@ -18,7 +19,8 @@ __all__ = ["MOST_FAR", "Trusted", "differing", "trust"]
 Floats = NDArray[np.float64]
 
 FEWEST_QUESTIONS = 20  # answers before tags are thought incomplete
-EM_STEPS = 4
+FEWEST_ANSWERS = 100  # about untagged photos, before tags that never occur together are accepted in bulk
+EM_STEPS = 3
 MOST_FAR = 0.1  # share of far photos from which on tagged and untagged photos differ
 
 
@@ -26,7 +28,8 @@ class Trusted(NamedTuple):
     """What `learn` keeps of it."""
 
     calibration: Calibration
-    pairs: JudgedPairs
+    judged: JudgedPairs  # what promises are compared with
+    pairs: JudgedPairs  # those of them that may vouch for what is accepted unseen
     completeness: Completeness | None
 
 
@@ -38,6 +41,7 @@ def trust(
     far: HeldOut | None,
     world: FarWorld | None,
     *,
+    places: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Trusted:
     """Calibrate the answers of models that had not seen the tags; `kept` are the rows of `tags` in the corpus."""
@@ -46,8 +50,13 @@ def trust(
     soft: Any = truth
     if tags.asked[kept].sum() >= FEWEST_QUESTIONS:
         completeness, soft = _completed(tags, kept, near, seed)
-    evidence = Evidence(corpus, soft, known, captioned, near, far, world, tags.rejected[kept])
-    return Trusted(*calibrate(evidence, seed=seed), completeness)
+    evidence = Evidence(corpus, soft, known, captioned, near, far, world, tags.rejected[kept], places)
+    calibration, judged = calibrate(evidence, seed=seed)
+    n_answers = int((known & ~captioned[:, None]).sum())
+    # Where no two tags occur together, a photo without one was never said to lack it: only answers vouch for others.
+    unheard = world is not None and world.kind == TAGS and n_answers < FEWEST_ANSWERS
+    pairs = judged.at(np.zeros(len(judged.word), bool)) if unheard else judged
+    return Trusted(calibration, judged, pairs, completeness)
 
 
 def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple[Completeness, Floats]:

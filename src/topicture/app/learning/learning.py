@@ -114,7 +114,7 @@ def learn(
             report=report,
             trace=trace,
         )
-        trusted = trust(corpus, training_tags, kept, scores, far_scores, world, seed=seed)
+        trusted = trust(corpus, training_tags, kept, scores, far_scores, world, places=places, seed=seed)
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
@@ -124,7 +124,7 @@ def learn(
         by_region = next(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )
-        told = _told(trial, members, pairs, corpus, min_count, n_tagged, trusted.completeness)
+        told = _told(trial, members, trusted.judged, corpus, min_count, n_tagged, trusted.completeness)
         told |= {
             "warning": warning,
             "far_share": 0.0 if world is None else world.share,

@@ -1,0 +1,70 @@
+"""Promises in libraries as owners have them, and tags that were left out, in one report.
+
+    python -m topicture_experiments.missing.report --data DIR --out docs/results
+
+Corel-5k from pixels: tagged at random, whole folders tagged, personal tags, a second round after a bulk acceptance; and
+tags removed, at random and in a biased way. What was measured is kept beside the report as missing.json; a stopped run
+goes on from there unless --redo is given. With a limit of 0 seconds the page is written from what was measured.
+
+The quick form has one draw and one model.
+"""
+
+from collections.abc import Iterable
+from datetime import date
+from functools import partial
+
+from topicture.errors import TopictureError
+from topicture_experiments.missing.page import write_page
+from topicture_experiments.missing.work import SEED, Task, do
+from topicture_experiments.shared.running import Evidence, Options, Tell, command, spread
+
+__all__ = ["main", "run", "tasks"]
+
+LIBRARIES = ("one tag", "personal", "folders", "second round", "random")
+LEFT_OUT = ("random 40%", "random 20%", "biased 40%", "biased 20%")
+MODELS = ("knn", "ridge")
+N_DRAWS, N_DRAWS_LEFT_OUT = 3, 5
+
+
+def tasks(quick: bool) -> list[Task]:
+    """What is measured, draw by draw, so that a stopped run has some of everything."""
+    models = MODELS[:1] if quick else MODELS
+    found: list[Task] = []
+    for draw in range(1 if quick else N_DRAWS_LEFT_OUT):
+        found += [Task(kind, draw, models[0]) for kind in LIBRARIES if draw < N_DRAWS]
+        found += [Task(kind, draw, "ridge") for kind in LEFT_OUT]
+        found += [Task(kind, draw, model) for model in models[1:] for kind in LIBRARIES if draw < N_DRAWS]
+    return found
+
+
+def run(options: Options, tell: Tell) -> None:
+    """Measure what is missing and write the page; see `running`."""
+    wanted = tasks(options.quick)
+    empty = {
+        "plan": [task.key for task in wanted],
+        "date": date.today().isoformat(),
+        "seed": SEED,
+        "found": {},
+    }
+    evidence = Evidence.open("missing", options, empty, ("corel5k",))
+    missing = [task for task in wanted if task.key not in evidence.found]
+    n_done = len(wanted) - len(missing)
+    if options.limit_seconds > 0:
+        work = partial(do, options.data, str(options.kept))
+        for task, result in spread(work, missing, options.jobs, options.limit_seconds):
+            evidence.keep({task.key: result})
+            n_done += 1
+            tell(f"{task.key}: {result['seconds']:.0f} s", n_done, len(wanted))
+    if evidence.found:
+        write_page(evidence.values, options.out)
+    if n_done < len(wanted):
+        raise TopictureError("not everything is measured; the same command goes on from here")
+
+
+def main(arguments: Iterable[str] | None = None) -> None:
+    """The command."""
+    command("missing", __doc__ or "", run, arguments)
+
+
+if __name__ == "__main__":
+    main()

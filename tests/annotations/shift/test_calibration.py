@@ -1,0 +1,145 @@
+"""Calibration in two worlds, corrected by answers; thresholds that do not vouch for what is left."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit
+
+from topicture.annotations.choice.presence import JudgedPairs, thresholds
+from topicture.annotations.choice.trials import HeldOut
+from topicture.annotations.shift.answered import Answered, fit_answered
+from topicture.annotations.shift.calibration import Evidence, calibrate
+from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
+from topicture.annotations.shift.denials import fit_denials
+from topicture.annotations.shift.worlds import find_worlds
+from topicture.corpus import Corpus
+
+
+def test_without_answers_nothing_moves():
+    p = np.linspace(0, 1, 12).reshape(3, 4)
+    np.testing.assert_array_equal(Answered.nothing(4)(p), p)
+    assert fit_answered(np.zeros(0), np.zeros(0, int), np.zeros(0), 4)(p) is p
+
+
+def test_answers_move_promises_where_they_were_given(rng):
+    presence, word = np.full(200, 0.5), np.zeros(200, int)
+    answered = fit_answered(presence, word, rng.random(200) < 0.1, 3)
+    told = answered(np.array([[0.5, 0.5, 0.01]]))[0]
+    assert told[0] < 0.2
+    assert 0.1 < told[1] < 0.4  # of another word, too, but less
+    assert told[2] == pytest.approx(0.01, rel=0.5)  # nobody was asked down there
+    assert (np.diff(answered.at(np.linspace(0.01, 0.99, 99), 1)) >= -1e-12).all()
+
+
+def test_rejections_teach_what_a_word_does_not_look_like(rng):
+    rows = np.vstack([rng.normal(2, 1, (40, 5)), rng.normal(-2, 1, (100, 5)), rng.normal(0, 2, (50, 5))])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    present, rejected = np.zeros((190, 1), bool), np.zeros((190, 1), bool)
+    present[:40], rejected[40:140] = True, True
+    denials = fit_denials(rows, present, rejected)
+    told = denials(np.full((190, 1), 0.5), rows)[:, 0]
+    assert told[:40].mean() > told[40:140].mean() + 0.4
+    assert not len(
+        fit_denials(rows, present, rejected & (np.arange(190) < 45)[:, None]).words
+    )  # too few rejections
+
+
+@pytest.fixture
+def shoots(rng):
+    """Eight tagged and twelve untagged folders. What a model says of a hidden folder is worth half of what it says."""
+    folder = np.repeat(np.arange(20), 40)
+    rows = 2.0 * rng.standard_normal((20, 40))[folder] + rng.standard_normal((800, 40))
+    score = rng.normal(0, 1.5, (800, 5))
+    honest = expit(score - 1.2)
+    truth = rng.random(honest.shape) < honest
+    tagged = folder < 8
+    captions = truth * tagged[:, None]
+    captions[tagged, 0] |= ~captions[tagged].any(axis=1)  # nobody is without a tag
+    corpus = Corpus.from_arrays(
+        sparse.csr_array(captions.astype(float)), image_ids=[f"{i:04d}" for i in range(800)], descriptor=rows
+    )
+    places = [f"folder {number}" for number in folder]
+    fold_of = np.where(tagged, folder % 4, -1)
+    far = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    by_heart = np.where(captions, 3.0, score)  # photos of the same folder give it away
+    near = np.exp(by_heart) / np.exp(by_heart).sum(axis=1, keepdims=True)
+    near[~tagged] = far[~tagged]
+    known = np.repeat(tagged[:, None], 5, axis=1)
+    return corpus, places, truth, captions, known, HeldOut(near, fold_of), HeldOut(far, fold_of)
+
+
+def errors(told, truth, rows):
+    bins = np.minimum((10 * told[rows]).astype(int), 9)
+    gaps = [
+        abs(told[rows][bins == b].mean() - truth[rows][bins == b].mean()) * (bins == b).sum()
+        for b in np.unique(bins)
+    ]
+    return sum(gaps) / bins.size
+
+
+def test_far_photos_get_the_promises_of_hidden_folders(shoots):
+    corpus, places, truth, captions, known, near, far = shoots
+    tagged, world = corpus.tagged, find_worlds(corpus, places)
+    one, _ = calibrate(Evidence(corpus, captions, known, tagged, near))
+    two, pairs = calibrate(Evidence(corpus, captions, known, tagged, near, far, world, places=places))
+    before, now = one(near.p, corpus, places), two(near.p, corpus, places)
+    assert errors(before, truth, ~tagged) > 2 * errors(now, truth, ~tagged)
+    assert errors(now, truth, ~tagged) < 0.08
+    assert pairs.weight is not None
+    alone = two(near.p[[700]], corpus[[700]], places[700:701])
+    np.testing.assert_allclose(alone[0], now[700])  # photo by photo
+
+
+def test_a_calibration_is_stored_whole(shoots):
+    corpus, places, truth, captions, known, near, far = shoots
+    answered = known.copy()
+    answered[400:500, 0] = True
+    said = np.where(answered, truth, captions)
+    world = find_worlds(corpus, places)
+    made, pairs = calibrate(
+        Evidence(corpus, said, answered, corpus.tagged, near, far, world, answered & ~truth & ~known, places)
+    )
+    arrays = calibration_arrays(made, pairs)
+    again, pairs_again = calibration_of(arrays)
+    np.testing.assert_array_equal(again(near.p, corpus, places), made(near.p, corpus, places))
+    np.testing.assert_array_equal(pairs_again.weight, pairs.weight)
+    assert list(misfits(again, pairs_again, 5)) == []
+    assert list(misfits(again, pairs_again, 6))
+    for name in ("worlds/rows", "answered/words", "denials/offset"):
+        damaged, same = calibration_of({**arrays, name: arrays[name][:-1][..., None]})
+        assert list(misfits(damaged, same, 5)), name
+
+
+def test_files_of_earlier_versions_hold_one_world(shoots):
+    corpus, places, _, captions, known, near, _ = shoots
+    made, pairs = calibrate(Evidence(corpus, captions, known, corpus.tagged, near))
+    arrays = calibration_arrays(made, pairs)
+    old = {name: a for name, a in arrays.items() if "/" not in name and name != "centre"}
+    old |= {f"pairs/{name}": arrays[f"pairs/{name}"] for name in ("word", "presence", "truth")}
+    again, _ = calibration_of(old)
+    np.testing.assert_array_equal(again(near.p, corpus, places), made(near.p, corpus, places))
+
+
+def test_what_was_accepted_does_not_vouch_for_the_rest(rng):
+    presence = rng.uniform(0.5, 1, 4000)
+    pairs = JudgedPairs(np.zeros(4000, int), presence, rng.random(4000) < presence)
+    first = thresholds(pairs, 1, 0.8)[0]
+    assert first < 0.7  # all above it are right often enough together
+    again = thresholds(pairs, 1, 0.8, below=np.array([0.9]))[0]
+    assert again > 0.68
+    left = (pairs.presence >= again) & (pairs.presence <= 0.9)
+    assert pairs.truth[left].mean() >= 0.78
+    assert thresholds(pairs, 1, 0.8, below=np.array([0.6]))[0] == np.inf
+    assert thresholds(pairs, 1, 0.8, below=np.array([0.1]))[0] == np.inf
+
+
+def test_pairs_of_few_groups_vouch_for_less(rng):
+    presence = rng.uniform(0.5, 1, 2000)
+    group = rng.integers(0, 4, 2000)
+    luck = np.array([1.0, 1.0, 1.0, 0.5])[group]
+    pairs = JudgedPairs(rng.integers(0, 10, 2000), presence, rng.random(2000) < luck)
+    alone, together = (
+        thresholds(each, 10, 0.85) for each in (pairs, pairs._replace(weight=np.full(2000, 0.1), group=group))
+    )
+    assert np.isfinite(alone).sum() > 0
+    assert not np.isfinite(together).any()

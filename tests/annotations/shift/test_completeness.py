@@ -1,0 +1,109 @@
+"""Tags that were left out: the E-step by enumeration, recovery of completeness, and EM that never falls."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from topicture.annotations.choice.presence import fit_presence
+from topicture.annotations.shift.completeness import (
+    complete,
+    completed_captions,
+    fit_completeness,
+    left_out,
+    observed_log_likelihood,
+)
+
+
+@pytest.mark.parametrize(("p", "c"), list(itertools.product((0.05, 0.5, 0.97), (0.1, 0.6, 1.0))))
+def test_the_e_step_is_the_posterior_by_enumeration(p, c):
+    joint = {
+        (y, t): (p if y else 1 - p) * ((c if t else 1 - c) if y else float(not t))
+        for y in (0, 1)
+        for t in (0, 1)
+    }
+    assert left_out(np.array([p]), c)[0] == pytest.approx(joint[1, 0] / (joint[0, 0] + joint[1, 0]))
+    given = np.array([True, False])
+    expected = np.log(joint[1, 1] + joint[0, 1]) + np.log(joint[1, 0] + joint[0, 0])
+    assert observed_log_likelihood(np.array([p, p]), given, c) == pytest.approx(expected)
+
+
+def test_the_limits():
+    p = np.linspace(0, 1, 11)
+    np.testing.assert_array_equal(left_out(p[:-1], 1.0), 0)  # complete tags: absent means no, as it was
+    np.testing.assert_allclose(left_out(p, 1e-12), p)  # nothing is ever given: what is absent tells nothing
+    assert left_out(np.array([1.0]), 0.5)[0] == 1
+
+
+def test_its_slope_is_that_of_the_observed_likelihood():
+    """The expected complete log-likelihood touches the observed one: equal slopes in p (Fisher's identity)."""
+    p, c, t = np.array([0.2, 0.7, 0.4]), np.array([0.5, 0.3, 0.9]), np.array([1.0, 0.0, 0.0])
+    with jax.enable_x64(True):
+        slope = jax.grad(lambda q: (t * jax.numpy.log(q * c) + (1 - t) * jax.numpy.log(1 - q * c)).sum())(p)
+    rho = np.where(t > 0, 1.0, left_out(p, c))
+    np.testing.assert_allclose(np.asarray(slope), rho / p - (1 - rho) / (1 - p), rtol=1e-6)
+
+
+def test_em_never_lowers_the_observed_likelihood(rng):
+    """p is a share per word and stratum, so that each M-step is exact."""
+    stratum = rng.integers(0, 5, 400)
+    given = rng.random((400, 3)) < np.linspace(0.05, 0.5, 5)[stratum][:, None] * 0.5
+    c = np.array([0.4, 0.5, 0.7])
+    heights = []
+
+    def fit(targets):
+        p = np.stack([targets[stratum == s].mean(axis=0) for s in range(5)])[stratum]
+        heights.append(observed_log_likelihood(p, given, c))
+        return p
+
+    p, targets = complete(fit, given, c, np.full(given.shape, 0.3), n_steps=60)
+    assert (np.diff(heights) >= -1e-9).all()
+    shares = np.stack([given[stratum == s].mean(axis=0) for s in range(5)])
+    np.testing.assert_allclose(
+        p, np.minimum(shares / c, 1)[stratum], atol=0.02
+    )  # p c is the share that was given
+    assert (targets[given] == 1).all()
+
+
+def test_answers_recover_completeness(rng):
+    """300 answers: all words together within 0.05, the 20 words within 0.1 on average."""
+    n_words = 20
+    c = rng.uniform(0.3, 0.7, n_words)
+    p = expit(rng.normal(-1.5, 1.5, (2000, n_words)))
+    y = rng.random(p.shape) < p
+    given = y & (rng.random(p.shape) < c)
+    m = p * c
+    photo, word = np.nonzero(~given)
+    stratum = np.digitize(m[photo, word], (0.02, 0.05, 0.1, 0.2, 0.35))
+    drawn = np.concatenate([rng.choice(np.flatnonzero(stratum == s), 50, replace=False) for s in range(6)])
+    photo, word = photo[drawn], word[drawn]
+    odds = np.where(given, 0, m / (1 - m)).sum(axis=0)
+    found = fit_completeness(m[photo, word], word, y[photo, word], given.sum(axis=0).astype(float), odds)
+    assert found.overall == pytest.approx(given.sum() / y.sum(), abs=0.05)
+    assert np.abs(found.words - given.sum(axis=0) / y.sum(axis=0)).mean() < 0.1
+    assert found.n_questions == 300
+    assert 0 < found.overall_deviation < 0.05
+
+
+def test_only_no_means_nearly_complete(rng):
+    m = np.full(200, 0.4)
+    found = fit_completeness(m, np.zeros(200, int), np.zeros(200), np.array([100.0]), np.array([150.0]))
+    assert found.words[0] > 0.95
+    captions = completed_captions(np.array([[True], [False]]), np.full((2, 1), 0.4), found)
+    assert captions[0, 0] == 1
+    assert captions[1, 0] < 0.05
+
+
+def test_presence_takes_targets_between_no_and_yes(rng):
+    """Half of the true tags were left out: with what was probably left out filled in, promises are for the truth."""
+    p = rng.dirichlet(np.full(4, 0.4), 3000)
+    y = rng.random(p.shape) < np.clip(1.5 * p, 0, 0.95)
+    given = y & (rng.random(p.shape) < 0.5)
+    known = np.ones_like(given)
+    naive = fit_presence(p, given, known)(p)
+    told, _ = complete(lambda targets: fit_presence(p, targets, known)(p), given, 0.5, naive, n_steps=8)
+    likely = told > 0.5
+    assert likely.sum() > 3 * (naive > 0.5).sum()
+    assert told[likely].mean() == pytest.approx(y[likely].mean(), abs=0.06)
