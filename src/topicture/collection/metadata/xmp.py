@@ -47,7 +47,7 @@ ADOBE_META = "{adobe:ns:meta/}"
 XMP = "{http://ns.adobe.com/xap/1.0/}"
 LIGHTROOM = "{http://ns.adobe.com/lightroom/1.0/}"
 DIGIKAM = "{http://www.digikam.org/ns/1.0/}"
-MICROSOFT = "{http://ns.microsoft.com/photo/1.0/}"
+MICROSOFT = ("{http://ns.microsoft.com/photo/1.0}", "{http://ns.microsoft.com/photo/1.0/}")  # both are in use
 IPTC_EXT = "{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}"
 TOPICTURE = "{topicture:ns:xmp/1.0/}"
 
