@@ -21,7 +21,7 @@ LARGEST = 1 << 20  # bytes; a longer list is none
 CACHES = (
     *("$RECYCLE.BIN/", "System Volume Information/", "lost+found/", "__MACOSX/"),  # systems
     *("@eaDir/", r"\#recycle/", r"\#snapshot/", "@Recycle/", "@Recently-Snapshot/"),  # network storage
-    *("*.lrdata/", "*.lrlibrary/"),  # Lightroom
+    *("*.lrdata/", "**/*.lrlibrary/**/previews/"),  # Lightroom
     *("**/*.cocatalog/Cache/", "**/CaptureOne/Cache/"),  # Capture One
     *(
         "**/*.photoslibrary/resources/",

@@ -169,6 +169,7 @@ def test_files_read_by_an_earlier_version_are_read_again_without_a_new_hash(libr
 @pytest.mark.parametrize(
     ("namespace", "name", "kind", "value"),
     [
+        ('xmlns:MP="http://ns.microsoft.com/photo/1.0"', "MP:LastKeywordXMP", "Bag", "Animals/Cats/tiger"),
         (
             'xmlns:lr="http://ns.adobe.com/lightroom/1.0/"',
             "lr:hierarchicalSubject",

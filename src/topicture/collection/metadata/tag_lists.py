@@ -19,7 +19,7 @@ TAGS_LIST = DIGIKAM + "TagsList"
 LISTS = {SUBJECT: None, LIGHTROOM + "hierarchicalSubject": "|", TAGS_LIST: "/"}
 """The properties that are written, with what separates the parts of a hierarchical tag; `dc:subject` has none."""
 
-_READ = {**LISTS, MICROSOFT + "LastKeywordXMP": "/"}
+_READ = {**LISTS, **{namespace + "LastKeywordXMP": "/" for namespace in MICROSOFT}}
 
 
 class Listed(NamedTuple):

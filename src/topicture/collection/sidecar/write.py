@@ -18,6 +18,7 @@ from topicture.collection.metadata.keywords import embedded_paths, read_sidecar,
 from topicture.collection.metadata.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.collection.sidecar.merge import merge
 from topicture.collection.sidecar.values import ObjectRegion, SidecarError, Tag
+from topicture.collection.sidecar.verbatim import with_original_bytes
 from topicture.collection.sidecar.xmp_edit import is_ours_and_empty, new_document, serialise
 from topicture.collection.words import clean_word, printable
 from topicture.errors import DataNotFound
@@ -115,6 +116,8 @@ def write_sidecar(
                 continue
         elif changes.touched:
             content = serialise(tree, before)
+            if before is not None:
+                content = with_original_bytes(before, content)
             if len(content) > MAX_XMP:
                 raise SidecarError(
                     f"{printable(path.name)}: with our words its {len(content)} bytes would be over the limit of "
