@@ -28,7 +28,7 @@ const name = (question) => `${question.id} ${question.word}`;
 // --- The frame of the page -----------------------------------------------------------------------------------
 
 const stage = h("div", { class: "stage" });
-const asking = h("h1", { class: "question", role: "status" });
+const asking = h("h1", { class: "question", "aria-live": "polite" });
 const sure = h("p", { class: "soft number" });
 const status = h("p", { class: "soft number question-left" });
 const choice = h("select", { "aria-label": "Order", onchange: () => turnTo(choice.value) },
@@ -104,7 +104,7 @@ function show(since) {
 function finish() {
   main.replaceChildren(
     h("div", { class: "page-head" }, h("a", { class: "button quiet", href: "/review", "aria-label": "All tags" }, "‹ Tags"), choice, h("div", { class: "row grid-tools" }, historyButton())),
-    h("div", { class: "empty" }, h("h2", {}, "No more questions"),
+    h("div", { class: "empty" }, h("h1", {}, "No more questions"),
       h("p", {}, order === "missing" ? "On the photos that you tagged, no likely word is missing." : "Every suggestion is answered, or was skipped just now. Skipped ones are asked again on the next visit."),
       h("div", { class: "row" }, h("a", { class: "button primary", href: "/review" }, "Overview"), asked.length ? h("button", { type: "button", onclick: goBack }, "Back to the last question") : undefined)));
 }
