@@ -25,6 +25,7 @@ install: .venv/installed  ## create .venv and install Topicture with its tools
 
 demo: .venv/installed  ## render the sample collection, learn, annotate, write demo/index.html
 	$(BIN)/topicture demo --out demo
+	@echo "Open the sample collection in the page: $(BIN)/topicture demo --serve"
 
 test: .venv/installed  ## the test suite (under 10 minutes on two cores)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup

@@ -55,6 +55,8 @@ class Seen:
     def _note(self, call, arguments, result, line, working_folder):
         if call in ("socket", "connect", "bind", "listen", "sendto", "sendmsg", "sendmmsg", "socketpair"):
             self.sockets.append(line)
+        elif call.startswith(("accept", "recv", "shutdown", "getsock", "setsock", "getpeer")):
+            pass  # what comes of the sockets above
         elif call == "execve":
             if result == "0":
                 self.programs.append(re.findall(r'"((?:[^"\\]|\\.)*)"', arguments))
@@ -97,7 +99,47 @@ def check(seen, places):
 def test_every_command_is_watched():
     """A new command must be added to `whole_run.RUNS`."""
     commands = typer.main.get_command(app).commands
-    assert set(RUNS) == set(commands)
+    assert {*RUNS, "serve"} == set(commands)  # a server is watched by itself
+
+
+def test_the_page_is_served_to_this_machine_only(tmp_path):
+    photos = new_collection(tmp_path / "collection")
+    code = (
+        "import os, re, signal, sys, threading, time, urllib.request\n"
+        "from http.cookiejar import CookieJar\n"
+        "from topicture.app.cli import main\n"
+        "from topicture.app.verbs.library import Library\n"
+        "from topicture.app.web import access\n"
+        "Library.create('.').scan()\n"
+        "told = []\n"
+        "first = access.Access.first_address.fget\n"
+        "access.Access.first_address = property(lambda self: told.append(first(self)) or told[-1])\n"
+        "def visit():\n"
+        "    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))\n"
+        "    while not told: time.sleep(0.05)\n"
+        "    for _ in range(100):\n"
+        "        try: opener.open(told[0], timeout=20).close(); break\n"
+        "        except OSError: time.sleep(0.1)\n"
+        "    address = told[0].partition('login')[0]\n"
+        "    opener.open(address + 'api/thumbnails/1', timeout=60).close()\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=visit, daemon=True).start()\n"
+        "sys.argv[1:] = ['serve', '--no-browser', '--port', '0']\n"
+        "main.main()\n"
+    )
+    (tmp_path / "temporary").mkdir()
+    env = environment(tmp_path / "home", TMPDIR=str(tmp_path / "temporary"))
+    command = [*strace(tmp_path / "log"), *script(photos, code)]
+    ended = subprocess.run(command, cwd=photos, env=env, timeout=300, capture_output=True, text=True)
+    assert ended.returncode in (0, 130), ended.stderr
+    seen = Seen([tmp_path / "log"], photos)
+    bound = [line for line in seen.sockets if " bind(" in line]
+    assert bound
+    assert all('inet_addr("127.0.0.1")' in line for line in bound)
+    reached = [line for line in seen.sockets if " connect(" in line and "AF_UNIX" not in line]
+    assert all('inet_addr("127.0.0.1")' in line for line in reached)  # by the visitor of this test
+    places = (photos, tmp_path / "home" / ".cache" / "topicture", tmp_path / "temporary")
+    assert seen.outside(*places) == []
 
 
 def test_commands_use_no_network_and_change_nothing_elsewhere(tmp_path):

@@ -89,6 +89,15 @@ def test_accents_match_however_they_are_encoded(form):
     assert LEXICON.parse(unicodedata.normalize(form, "CAFÉ")).wanted == (QueryWord("café", (5,)),)
 
 
+def test_joining_words_are_passed_over_unless_they_are_tags_or_all_there_is():
+    assert LEXICON.parse("tiger on grass") == LEXICON.parse("tiger grass")
+    assert Lexicon(Vocabulary(["tiger", "on"])).parse("tiger on").wanted[1].word == "on"
+    with pytest.raises(UnknownWords):
+        LEXICON.parse("on")
+    with pytest.raises(UnknownWords):
+        LEXICON.parse("tiger -on")
+
+
 def test_tags_that_differ_in_case_are_one_word():
     assert LEXICON.parse("TIGER").wanted == (QueryWord("tiger", (0, 6)),)
 

@@ -153,6 +153,23 @@ def test_what_was_written_under_the_former_name_is_taken_out_and_written_anew(ca
     assert catalog.sidecar_record.due() == []
 
 
+def test_a_merge_that_fails_in_the_middle_leaves_everything_as_it_was(catalog, monkeypatch):
+    image = add(catalog)
+    decide(catalog, image, "tigers")
+    before = verdicts(catalog, image), catalog.words.all(), catalog.decisions.merged_words()
+    log = catalog.database.execute("SELECT count(*) FROM decisions").fetchone()
+
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("topicture.store.words.lend", fail)  # the last thing that it does
+    with pytest.raises(OSError, match="full"):
+        catalog.words.merge(["tigers"], "tiger")
+    assert (verdicts(catalog, image), catalog.words.all(), catalog.decisions.merged_words()) == before
+    assert catalog.database.execute("SELECT count(*) FROM decisions").fetchone() == log
+    assert catalog.decisions.undo().source == "review"
+
+
 # --- Suggestions ----------------------------------------------------------------------------------------------
 
 

@@ -177,6 +177,15 @@ def test_learning_and_suggesting_go_on_under_the_new_name(library):
         assert {s.word for s in catalog.suggestions.open(2)} == {"roses", "grass", "sea"}
 
 
+def test_a_renamed_word_is_found_under_both_names_at_once(library):
+    before = [(hit.image, hit.probability, hit.said != ()) for hit in library.search("rose", limit=N)]
+    assert len({said for *_, said in before}) == 2  # some by what people said, some by what the model thinks
+    with library.writing("test") as catalog:
+        rename_word(catalog, "rose", "blossom")
+    for name in ("blossom", "rose"):
+        assert [(h.image, h.probability, h.said != ()) for h in library.search(name, limit=N)] == before
+
+
 # --- Policies -------------------------------------------------------------------------------------------------
 
 

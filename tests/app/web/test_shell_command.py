@@ -1,6 +1,7 @@
 """`topicture serve`, as a real process."""
 
 import contextlib
+import json
 import os
 import re
 import select
@@ -20,14 +21,14 @@ START = "from topicture.app.cli.main import main; main()"
 
 
 @contextlib.contextmanager
-def command(*arguments, **environment):
-    """A running `topicture serve`; gives its first line and the process."""
+def command(*arguments, verb=("serve",)):
+    """A running `topicture serve`; gives the process and its first line."""
     process = subprocess.Popen(
-        [sys.executable, "-P", "-c", START, "serve", "--no-browser", *map(str, arguments)],
+        [sys.executable, "-P", "-c", START, *verb, *map(str, arguments), "--no-browser"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, **environment},
+        env=os.environ,
     )
     try:
         ready, _, _ = select.select([process.stdout], [], [], 60)
@@ -50,14 +51,14 @@ def browser_for(line):
     raise AssertionError("nobody answers")
 
 
-def refused(*arguments, **environment):
+def refused(*arguments):
     """The one line of a command that ends at once."""
     process = subprocess.run(
         [sys.executable, "-P", "-c", START, "serve", "--no-browser", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, **environment},
+        env=os.environ,
     )
     assert process.returncode == 2
     (line,) = process.stderr.splitlines()
@@ -107,6 +108,30 @@ def test_what_is_not_there_is_one_line(photos, tmp_path):
     assert "not a folder" in refused(tmp_path / "nowhere")
     assert "no catalog" in refused("--catalog", tmp_path)
     assert "no port" in refused("--catalog", photos, "--port", 70000)
+
+
+def test_the_sample_collection_is_made_once_and_then_learned_in_the_page(tmp_path):
+    arguments = ("demo", "--serve", "--images", 3, "--workers", 1, "--out", tmp_path / "demo", "--quiet")
+    before = None
+    for _ in range(2):
+        with command(*arguments, verb=()) as (_, line):
+            opener, address = browser_for(line)
+            with opener.open(f"{address}api/status") as answer:
+                assert json.load(answer)["photos"] == 3
+            with opener.open(f"{address}api/jobs") as answer:
+                assert "learn" in {job["kind"] for job in json.load(answer)["jobs"]}
+            made = {path: path.stat().st_mtime_ns for path in (tmp_path / "demo").rglob("*.jpg")}
+        assert before in (None, made)
+        before = made
+    put(tmp_path / "other" / "photos" / "mine.txt", b"mine")
+    process = subprocess.run(
+        [sys.executable, "-P", "-c", START, "demo", "--serve", "--out", str(tmp_path / "other")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "holds other files ('mine.txt')" in process.stderr
+    assert [path.name for path in (tmp_path / "other" / "photos").iterdir()] == ["mine.txt"]
 
 
 def test_a_folder_without_a_catalog_leads_to_the_welcome_page(tmp_path):

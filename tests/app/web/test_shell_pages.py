@@ -15,6 +15,7 @@ from topicture.app.verbs.library import Library
 from topicture.app.web.site import Site
 from topicture.vision.recipe import Recipe
 
+CODE_FROM_TEXT = r"\.(innerHTML|outerHTML|insertAdjacentHTML|srcdoc)|document\.write|eval\("
 STATIC = Path(topicture.app.web.__file__).parent / "static"
 
 

@@ -103,10 +103,18 @@ def demo(
     workers: Annotated[int, typer.Option(help="Processes that render and analyse photos.")] = os.cpu_count()
     or 1,
     force: ForceOption = False,
+    serve: Annotated[
+        bool,
+        typer.Option("--serve", help="Instead, open a sample collection in the browser (in OUT/photos)."),
+    ] = False,
+    browser: Annotated[bool, typer.Option(help="With --serve: open the browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Render a sample collection, hide three quarters of its tags, learn, suggest tags, and show how good they are."""
+    if serve:
+        cli_serving.serve_sample(out / "photos", images, seed, workers, quiet=quiet, browser=browser)
+        return
     from topicture.app.console.demo import print_demo
     from topicture.app.console.progress_bars import Stages
     from topicture.collection.outputs import Outputs

@@ -10,7 +10,7 @@ from topicture.app.verbs.library import Library
 from topicture.errors import TopictureError
 from topicture.store import CatalogBusy, CatalogError
 
-__all__ = ["register", "serve"]
+__all__ = ["register", "serve", "serve_sample"]
 
 
 def serve(
@@ -51,6 +51,20 @@ def serve(
         token=token,
         open_browser=browser,
     )
+
+
+def serve_sample(
+    folder: Path, images: int, seed: int, workers: int, *, quiet: bool = False, browser: bool = True
+) -> None:
+    """The sample collection in the browser; made first, where it is not there yet."""
+    from topicture.app.console.progress_bars import Stages
+    from topicture.app.web.sample import sample_library
+    from topicture.app.web.server import serve as serve_page
+    from topicture.app.web.site import Site
+
+    with Stages(quiet=quiet) as stages:
+        library = sample_library(folder, images, seed=seed, workers=workers, report=stages)
+    serve_page(Site(folder.resolve(), library), open_browser=browser, learn_at_once=True)
 
 
 def _bring_up_to_date(library: Library) -> None:

@@ -175,6 +175,12 @@ def look_at(
     """Describe photos by numbers, through the catalog's cache; changes nothing in the catalog itself."""
     if not images:
         raise CorpusError("there are no photos; run 'topicture scan'")
+
+    def progress(done: int, total: int) -> None:
+        report("Looking at photos", done, total)
+        if done == total:  # what was seen is yet to be put into words and numbers
+            report("Describing photos", 0, None)
+
     photos = [Photo(image.content.hex(), catalog.root / image.path) for image in images]
     recipe = views if isinstance(views, Recipe) else views.recipe
     return describe(
@@ -185,7 +191,7 @@ def look_at(
         workers=workers,
         cache=catalog.cache,
         extra=REGION_PARTS if recipe.has_regions else (),
-        progress=lambda done, total: report("Looking at photos", done, total),
+        progress=progress,
     )
 
 

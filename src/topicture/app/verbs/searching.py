@@ -104,6 +104,7 @@ class _Table:
     def __init__(self, catalog: Catalog, index: WordIndex | None, query: Query, vocabulary: Vocabulary):
         self._catalog = catalog
         self._vocabulary = vocabulary
+        self._means = catalog.decisions.merged_words()
         self._indexed: slice | np.ndarray = slice(None)  # where the photos of the index stand among all
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
         self._wanted = query.wanted
@@ -118,7 +119,7 @@ class _Table:
         """
         added = np.zeros(len(scores))
         best = [int(at) for at in top_positions(scores, PREFERRED_AMONG) if scores[at] > -np.inf]
-        spellings = {word: [self._vocabulary[i] for i in word.ids] for word in self._wanted}
+        spellings = {word: self._names(word) for word in self._wanted}
         images = [int(self.images[at]) for at in best]
         found = self._catalog.regions.certainties(images, {s for each in spellings.values() for s in each})
         for at, image in zip(best, images, strict=True):
@@ -142,8 +143,14 @@ class _Table:
                 placed = tuple(word.word for word in self._wanted if (image, word.word) in self._placed)
                 yield SearchHit(paths[image], image, probability, words, said, placed)
 
+    def _names(self, word: QueryWord) -> list[str]:
+        """The spellings of a word, and the names that it had before it was renamed or merged: a model may know them."""
+        spellings = (self._vocabulary[i] for i in word.ids)
+        meant = {self._means.get(spelling, spelling) for spelling in spellings}
+        return sorted(meant.union(former for former, name in self._means.items() if name in meant))
+
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
-        spellings = [self._vocabulary[i] for i in word.ids]
+        spellings = self._names(word)
         present = set(self._catalog.decisions.images_with(spellings, "present"))
         return present, set(self._catalog.decisions.images_with(spellings, "rejected")) - present
 
@@ -162,7 +169,7 @@ class _Table:
 
     def _of(self, word: QueryWord, index: WordIndex | None) -> np.ndarray:
         log_presence = np.full(len(self.images), -np.inf)
-        spellings = [self._vocabulary[i] for i in word.ids]
+        spellings = self._names(word)
         if index is not None and (known := [s for s in spellings if s in index.vocabulary]):
             log_presence[self._indexed] = index.log_presence([index.vocabulary.index(s) for s in known])
         for images, value in zip(self._said[word], (0.0, -np.inf), strict=True):

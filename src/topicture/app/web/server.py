@@ -17,6 +17,7 @@ from topicture.errors import TopictureError
 __all__ = ["DEFAULT_PORT", "serve"]
 
 DEFAULT_PORT = 8237
+SAMPLE_MINUTES = 2
 _TRIED_PORTS = 20
 _GRACE_SECONDS = 1
 _TAKEN = {errno.EADDRINUSE, errno.EACCES}
@@ -29,8 +30,12 @@ def serve(
     host: str = "127.0.0.1",
     token: str | None = None,
     open_browser: bool = True,
+    learn_at_once: bool = False,
 ) -> None:
-    """Serve until interrupted. Without a port, the usual one or the next that is free."""
+    """Serve until interrupted. Without a port, the usual one or the next that is free.
+
+    With `learn_at_once`, a collection that nothing was learned from begins with that.
+    """
     Access(host, port or DEFAULT_PORT, token)  # what is wrong with these is told before anything listens
     listening = _listen(host, port)
     access = Access(host, listening.getsockname()[1], token)
@@ -48,18 +53,20 @@ def serve(
         print(f"Topicture is at {access.first_address}\nEnd it with Ctrl-C.", flush=True)
         if open_browser:
             threading.Thread(target=webbrowser.open, args=(access.first_address,), daemon=True).start()
-        _prepare(site)
+        _prepare(site, learn_at_once)
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         site.close()
         listening.close()
 
 
-def _prepare(site: Site) -> None:
+def _prepare(site: Site, learn: bool) -> None:
     """Begin with small pictures of what has none, so that the pages need not wait for them."""
     try:
         if site.library is not None and site.studio.missing():
             site.jobs.start("prepare", {})
+        if learn and site.library is not None and not site.library.models():
+            site.jobs.start("learn", {"minutes": SAMPLE_MINUTES})
     except TopictureError as error:  # the page shows it where it matters
         print(f"topicture: {error}", file=sys.stderr)
 

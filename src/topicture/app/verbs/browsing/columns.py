@@ -72,9 +72,12 @@ class Columns:
 
     def _follow(self, catalog: Catalog, name: str, before: ListingState, now: ListingState) -> None:
         """Bring a column up to date with the log, or forget it."""
-        if name not in ("tagged", "waiting"):
+        if name not in ("tagged", "waiting", "words"):
             return
-        if name == "waiting" and (before.model != now.model or before.words != now.words):
+        if name == "words":  # quickly made anew
+            if before.step != now.step or before.decision != now.decision:
+                del self._parts[name]
+        elif name == "waiting" and (before.model != now.model or before.words != now.words):
             del self._parts[name]
         elif before.step != now.step or before.decision != now.decision:
             listing = Listing(catalog.database)
@@ -133,6 +136,10 @@ class Columns:
         found = np.fromiter(rows, np.dtype((np.int64, 2)))
         known = np.isin(found[:, 0], self.ids)
         counts[self.positions(found[:, 0])] = found[known, 1]
+
+    def word_counts(self, catalog: Catalog) -> dict[int, int]:
+        """How many photos have the word of each id."""
+        return self._part(catalog, "words", lambda: Listing(catalog.database).word_counts())
 
     def by_path(self, catalog: Catalog) -> np.ndarray:
         """Positions in the order of paths; a photo stands where its first file does."""

@@ -2,13 +2,13 @@
 
 import unicodedata
 from dataclasses import dataclass
+from heapq import nsmallest
 
+from topicture.app.verbs.browsing.columns import columns_of
 from topicture.store import Catalog
 from topicture.store.listing import Listing
 
 __all__ = ["KnownWord", "complete"]
-
-LOOKED_AT = 40  # candidates whose photos are counted
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,14 @@ def complete(catalog: Catalog, typed: str, limit: int = 8) -> list[KnownWord]:
 
     The most frequent first, among equals. Nothing typed stands for any word.
     """
-    listing = Listing(catalog.database)
     key = _plain(typed)
-    ranked = sorted(
-        (rank, word, number) for number, word in listing.words() if (rank := _rank(_plain(word), key)) < 3
-    )
-    counted = [(rank, -listing.photos_with(number), word) for rank, word, number in ranked[:LOOKED_AT]]
-    return [KnownWord(word, -photos) for _, photos, word in sorted(counted)[:limit]]
+    counts = columns_of(catalog).word_counts(catalog)
+    found = [
+        (rank, -counts.get(number, 0), word)
+        for number, word in Listing(catalog.database).words()
+        if (rank := _rank(_plain(word), key)) < 3
+    ]
+    return [KnownWord(word, -photos) for _, photos, word in nsmallest(limit, found)]
 
 
 def _rank(word: str, key: str) -> int:

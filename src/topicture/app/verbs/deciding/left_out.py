@@ -42,13 +42,20 @@ def _likely(folder: Path, made: int, word: str | None) -> tuple[list[str], np.nd
     wanted = (
         range(len(vocabulary)) if word is None else [i for i, each in enumerate(vocabulary) if each == word]
     )
-    found = [_likely_of(index, number) for number in wanted]
-    pairs = np.concatenate([np.zeros(0, _PAIR), *found])
-    order = np.lexsort((pairs["word"], pairs["position"], -pairs["probability"]))[:MOST]
-    return vocabulary, pairs[order]
+    pairs = np.zeros(0, _PAIR)
+    for number in wanted:
+        pairs = _best(np.concatenate([pairs, _likely_of(index, number)]))
+    return vocabulary, pairs[np.lexsort((pairs["word"], pairs["position"], -pairs["probability"]))]
 
 
 _PAIR = np.dtype([("word", np.int32), ("position", np.int64), ("probability", np.float32)])
+
+
+def _best(pairs: np.ndarray) -> np.ndarray:
+    """The most probable pairs, as many as are kept."""
+    if len(pairs) <= MOST:
+        return pairs
+    return pairs[np.argpartition(-pairs["probability"], MOST)[:MOST]]
 
 
 def _likely_of(index: WordIndex, word: int) -> np.ndarray:

@@ -71,7 +71,7 @@ refreshCounts();
 // --- What is running ---------------------------------------------------------------------------------------------
 
 const pill = h("a", { href: "/learn", class: "job-pill", hidden: true });
-tools.prepend(pill);
+nav.after(pill); // where there is room: nothing else moves when it comes and goes
 
 onJobs((jobs, ended, error) => {
   const job = jobs?.findLast((each) => !over(each) && each.state === "running");

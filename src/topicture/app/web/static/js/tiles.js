@@ -60,7 +60,9 @@ export function navigate(grid, act) {
     const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns(tiles), ArrowDown: columns(tiles), Home: -here, End: tiles.length - 1 - here };
     if (!(event.key in moves)) return;
     event.preventDefault();
-    const there = here + moves[event.key];
+    let there = here + moves[event.key];
+    // A last row may be short: down leads to its end.
+    if (event.key === "ArrowDown" && there >= tiles.length && tiles.at(-1).offsetTop > tiles[here].offsetTop) there = tiles.length - 1;
     if (there >= 0 && there < tiles.length) focusTile(grid, tiles[there]);
   });
   grid.addEventListener("focusin", (event) => event.target.matches(".tile") && focusTile(grid, event.target, true));

@@ -18,7 +18,7 @@ export function proposalCards(proposals, actions, reload) {
   return proposals.map(({ words, into, reason, photos: counts, examples }) => {
     const [former] = words.filter((word) => word !== into);
     return h("article", { class: "card proposal" },
-      h("h3", {}, former, h("span", { class: "soft", "aria-hidden": "true" }, " → "), h("span", { class: "visually-hidden" }, " into "), into),
+      h("h2", {}, former, h("span", { class: "soft", "aria-hidden": "true" }, " → "), h("span", { class: "visually-hidden" }, " into "), into),
       h("p", { class: "small soft" }, `${reason[0].toUpperCase()}${reason.slice(1)}. ${words.map((word) => `${word}: ${plural(counts[word], "photo")}`).join(", ")}.`),
       photos([...examples[former].slice(0, 3), ...examples[into].filter((id) => !examples[former].includes(id)).slice(0, 3)]),
       h("div", { class: "row" },

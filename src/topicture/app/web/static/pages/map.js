@@ -58,6 +58,7 @@ function drawFrame(now) {
   const count = Math.round(pace.moving ? Math.min(pace.count, n) : n);
   pointLayer?.draw(camera, colours, count);
   labelLayer.draw(camera, map.words, map.points, map.grid, colours, map.lasso);
+  if (stage.dataset.drawn !== String(n)) stage.dataset.drawn = n;
   stage.drawn = { milliseconds: performance.now() - start, points: count }; // what a frame costs here
 }
 
@@ -241,7 +242,7 @@ async function make() {
   status.textContent = "Making the map…";
   try {
     let job = await post("jobs", { kind: "map" });
-    while (job.state === "waiting" || job.state === "running") {
+    while (["waiting", "running"].includes(job.state)) {
       await new Promise((resolve) => setTimeout(resolve, 700));
       job = await get(`jobs/${job.id}`);
       status.textContent = job.total ? `Making the map: ${Math.round((100 * job.done) / job.total)}%` : "Making the map…";

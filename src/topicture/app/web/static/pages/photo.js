@@ -45,7 +45,7 @@ async function load({ fresh = true } = {}) {
   try {
     loaded = await get(`photos/${id}`);
   } catch (error) {
-    main.replaceChildren(h("div", { class: "empty" }, h("h2", {}, "This photo is not here"), h("p", {}, [error.message, error.hint].filter(Boolean).join(" ")), h("a", { class: "button", href: back() }, "Back to the photos")));
+    main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, "This photo is not here"), h("p", {}, [error.message, error.hint].filter(Boolean).join(" ")), h("a", { class: "button", href: back() }, "Back to the photos")));
     return;
   }
   if (wanted !== id) return;

@@ -121,7 +121,10 @@ function answer(event, verdict) {
     decide([{ image: question.id, word: question.word, verdict }], () => ask(entry));
   }
   if (waiting.length) show(event.timeStamp);
-  else refill().then(() => show(event.timeStamp));
+  else {
+    asking.textContent = "One moment…";
+    refill().then(() => show(event.timeStamp));
+  }
   refill();
 }
 

@@ -16,11 +16,12 @@ const filter = h("input", { type: "search", placeholder: "Filter words", "aria-l
 const views = ["List", "Tree"].map((title) =>
   h("button", { type: "button", "aria-pressed": "false", onclick: () => ((state.tree = title === "Tree"), draw()) }, title));
 const proposals = h("section", { class: "proposals", "aria-label": "Words that may be one", hidden: true });
+const late = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => ((proposals.hidden = false), (late.hidden = true)) }, "Merges proposed");
 const tableBox = h("div", { class: "words-table" });
 const detail = h("aside", { class: "word-detail card", "aria-label": "The chosen word", hidden: true });
 const selection = h("div", { class: "selection-bar", role: "region", "aria-label": "Chosen words", hidden: true });
 main.append(
-  h("div", { class: "page-head" }, h("h1", {}, "Words"), amount, h("span", { class: "spring" }), filter, h("div", { class: "row segmented", role: "group", "aria-label": "View" }, views)),
+  h("div", { class: "page-head" }, h("h1", {}, "Words"), amount, late, h("span", { class: "spring" }), filter, h("div", { class: "row segmented", role: "group", "aria-label": "View" }, views)),
   proposals,
   h("div", { class: "words-body" }, tableBox, detail),
   selection,
@@ -72,6 +73,7 @@ const actions = {
     draw();
   },
   edit(word) {
+    if (matchMedia("(max-width: 860px)").matches) state.open = null; // the details lie over the list there
     state.editing = word;
     draw();
   },
@@ -111,7 +113,9 @@ function draw() {
   const opened = state.words.find((each) => each.word === state.open);
   detail.hidden = !opened;
   document.body.classList.toggle("has-detail", Boolean(opened));
-  if (opened) showDetail(detail, opened, state.words, actions, () => ((state.open = null), draw(), focusWord(opened.word)));
+  const facts = opened ? JSON.stringify(opened) : "";
+  if (opened && detail.facts !== facts) showDetail(detail, opened, state.words, actions, () => ((state.open = null), draw(), focusWord(opened.word)));
+  detail.facts = facts;
   drawSelection();
 }
 
@@ -152,16 +156,34 @@ function focusWord(word) {
 
 async function load() {
   try {
-    const [{ words }, found] = await Promise.all([get("words"), get("words/proposals")]);
+    const found = loadProposals();
+    const { words } = await get("words");
+    if (!state.words.length) await Promise.race([found, new Promise((resolve) => setTimeout(resolve, 400))]);
     state.words = words;
     const known = new Set(words.map((each) => each.word));
     state.chosen = new Set([...state.chosen].filter((word) => known.has(word)));
     draw();
-    proposals.hidden = !found.proposals.length;
-    proposals.replaceChildren(...proposalCards(found.proposals, actions, load));
   } catch (error) {
     tell(error);
     if (!state.words.length) tableBox.replaceChildren(h("p", { class: "notice trouble" }, [error.message, error.hint].filter(Boolean).join(" ")));
+  }
+}
+
+let asking = null;
+
+/** They take longer to find than words to count, and nobody waits for them. */
+async function loadProposals() {
+  asking?.abort();
+  asking = new AbortController();
+  try {
+    const found = await get("words/proposals", {}, asking);
+    const none = !found.proposals.length;
+    // What comes late does not push down a table that somebody reads.
+    late.hidden = none || !proposals.hidden || !state.words.length;
+    proposals.hidden = none || !late.hidden;
+    proposals.replaceChildren(...proposalCards(found.proposals, actions, load));
+  } catch (error) {
+    tell(error);
   }
 }
 

@@ -1,0 +1,43 @@
+"""The rendered sample collection, ready to be opened in the page, which then learns it."""
+
+import re
+from pathlib import Path
+
+from topicture.app.progress import Report, silent
+from topicture.app.verbs.library import Library
+from topicture.demo.scenes.write import write_collection
+from topicture.errors import TopictureError
+from topicture.store.catalog import FOLDER_NAME
+
+__all__ = ["sample_library"]
+
+TAGGED = 0.5
+_OURS = re.compile(r"scene-\d+\.jpg|captions\.csv")
+
+
+def sample_library(
+    folder: Path, images: int, *, seed: int = 0, workers: int = 1, report: Report = silent
+) -> Library:
+    """A collection of which half is tagged, rendered and scanned; what was done before is kept.
+
+    Raises TopictureError where the folder holds anything else.
+    """
+    catalog = folder / FOLDER_NAME
+    if not (catalog / "catalog.sqlite").exists():
+        _refuse_others_files(folder)
+        report("Rendering photos", 0, None)
+        write_collection(folder, images, seed, width=512, height=384, workers=workers, captioned=TAGGED)
+        Library.create(folder)
+    library = Library(catalog)
+    if library.status().scanned is None:
+        library.scan(report=report)
+    return library
+
+
+def _refuse_others_files(folder: Path) -> None:
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    foreign = [name for name in names if not _OURS.fullmatch(name)]
+    if foreign:
+        raise TopictureError(
+            f"{folder}: holds other files ({foreign[0]!r}); choose another folder with --out"
+        )
