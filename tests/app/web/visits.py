@@ -32,16 +32,17 @@ def address_of(name):
     return address + QUERIES.get(name, "")
 
 
-def prepare(served):
-    """What a page needs that `learn` and `annotate` do not make."""
-    with served.library.reading() as catalog:
-        make_map(catalog)
-
-
-def visit(page, name, size=DESK):
-    """Open a page, and wait for what it shows."""
+def resize(page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.expected.append(STALL)
+
+
+def visit(page, served, name, size=DESK):
+    """Open a page, and wait for what it shows."""
+    if name == "map":
+        page.expected.append(STALL)
+        with served.library.reading() as catalog:
+            make_map(catalog)
+    resize(page, size)
     page.goto(address_of(name))
     page.locator(READY.get(name, "main h1")).first.wait_for()
     page.wait_for_load_state("networkidle")
