@@ -63,7 +63,7 @@ ROWS = (
     ("app.console",),
     ("demo", "demo.scenes"),
     ("app.verbs.deciding", "app.verbs.teaching"),
-    ("app.verbs",),
+    ("app.verbs", "app.verbs.asking"),
     ("app.explain",),
     ("app.learning", "app.pages", "app"),
     ("store", "store.decisions", "store.safety", "search"),

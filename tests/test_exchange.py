@@ -10,7 +10,7 @@ import time
 import pytest
 
 from topicture.atomic import exchange
-from topicture.atomic.exchange import remove_exchanged, replace_unchanged
+from topicture.atomic.exchange import remove_exchanged, remove_unchanged, replace_unchanged
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two files in one step")
 OLD, OURS, THEIRS, LATEST = b"old", b"ours", b"theirs", b"theirs, and later"
@@ -233,3 +233,66 @@ def test_half_of_a_temporary_file_is_removed(path, monkeypatch):
     remove_exchanged(path.parent)
     assert path.read_bytes() == OLD
     only(path)
+
+
+# --- Removing -------------------------------------------------------------------------------------------------------
+
+
+def at_move(monkeypatch, act, *, after=False):
+    """Do something right before, or right after, the file is moved aside."""
+    real = os.rename
+
+    def disturbed(*arguments):
+        monkeypatch.setattr(os, "rename", real)
+        if not after:
+            act()
+        real(*arguments)
+        if after:
+            act()
+
+    monkeypatch.setattr(os, "rename", disturbed)
+
+
+def test_the_expected_file_is_removed_and_another_is_left(path):
+    assert not remove_unchanged(path, THEIRS)
+    assert path.read_bytes() == OLD
+    assert remove_unchanged(path, OLD)
+    assert list(path.parent.iterdir()) == []
+    assert not remove_unchanged(path, OLD)
+
+
+def test_a_file_put_there_before_a_removal_is_given_back(path, monkeypatch):
+    at_move(monkeypatch, lambda: put(path, THEIRS))
+    assert not remove_unchanged(path, OLD)
+    assert path.read_bytes() == THEIRS
+    only(path)
+
+
+def test_a_file_put_there_after_a_removal_stays(path, monkeypatch):
+    at_move(monkeypatch, lambda: put(path, THEIRS), after=True)
+    assert remove_unchanged(path, OLD)
+    assert path.read_bytes() == THEIRS
+    only(path)
+
+
+def test_an_interrupted_removal_gives_the_file_back(path, monkeypatch):
+    monkeypatch.setattr(exchange, "_rests", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        remove_unchanged(path, OLD)
+    assert path.read_bytes() == OLD
+    only(path)
+
+
+@pytest.mark.parametrize("theirs", [False, True])
+def test_a_killed_removal_loses_only_what_was_to_go(path, theirs):
+    program = (
+        "import os, sys; from pathlib import Path; from topicture.atomic import exchange\n"
+        "path, real = Path(sys.argv[1]), os.rename\n"
+        "def killed(*arguments):\n"
+        f"    {theirs} and path.write_bytes(b'theirs')\n"
+        "    real(*arguments); os.kill(os.getpid(), 9)\n"
+        "os.rename = killed; exchange.remove_unchanged(path, b'old')\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], timeout=60)
+    remove_exchanged(path.parent)
+    assert [left.read_bytes() for left in path.parent.iterdir()] == ([THEIRS] if theirs else [])

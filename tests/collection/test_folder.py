@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 
+from topicture.collection.excluded import Excluded
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
 from topicture.collection.metadata.keywords import sidecar_path
-from topicture.errors import DataNotFound
+from topicture.errors import DataNotFound, TopictureError
 
 
 def fill(root, *names):
@@ -147,3 +149,49 @@ def test_a_hundred_thousand_photos_take_seconds(tmp_path):
     start = time.process_time()
     assert sum(1 for _ in walk_photos(tmp_path)) == 100_000
     assert time.process_time() - start < 5
+
+
+def walked(root, **options):
+    left_out = Counter()
+    return [found.path for found in walk_photos(root, left_out=left_out, **options)], dict(left_out)
+
+
+def test_videos_and_raw_files_are_counted_where_they_are_left_out(tmp_path):
+    fill(tmp_path, "a.jpg", "b.MOV", "c.mp4", "d.NEF", "e.txt", "@eaDir/f.mov")
+    assert walked(tmp_path) == (["a.jpg"], {"video": 2, "RAW file": 1})
+    assert walked(tmp_path, raw=True) == (["a.jpg", "d.NEF"], {"video": 2})
+
+
+def test_a_raw_file_and_the_photo_made_of_it_are_one(tmp_path):
+    fill(tmp_path, "IMG_1.CR2", "img_1.jpg", "sub/IMG_1.CR2", "IMG_2.CR2")
+    assert walked(tmp_path, raw=True) == (["IMG_2.CR2", "img_1.jpg", "sub/IMG_1.CR2"], {})
+    assert walked(tmp_path) == (["img_1.jpg"], {"RAW file": 2})
+
+
+CACHED = [
+    *("@eaDir/a.jpg", "x/#recycle/a.jpg", "__MACOSX/a.jpg", "Lightroom Previews.lrdata/0/a.jpg"),
+    *("2020/My.photoslibrary/resources/derivatives/a.jpg", "session/CaptureOne/Cache/a.jpg", ".dtrash/a.jpg"),
+]
+
+
+def test_caches_of_other_programs_are_left_out_unless_somebody_wants_them(tmp_path):
+    fill(tmp_path, "My.photoslibrary/originals/0/a.jpg", *CACHED)
+    assert walked(tmp_path)[0] == ["My.photoslibrary/originals/0/a.jpg"]
+    assert walked(tmp_path, excluded=Excluded(["!@eaDir/"]))[0][0] == "@eaDir/a.jpg"
+
+
+def test_patterns_leave_out_files_and_folders(tmp_path):
+    fill(tmp_path, "Export/a.jpg", "deep/Export/b.jpg", "c.png", "keep.png", "d.jpg")
+    excluded = Excluded(["/Export/", "*.png", "!keep.png"])
+    assert walked(tmp_path, excluded=excluded)[0] == ["d.jpg", "keep.png", "deep/Export/b.jpg"]
+
+
+def test_the_owners_list_lies_in_the_folder(tmp_path):
+    fill(tmp_path, "a.jpg", "b.jpg", "c.jpg")
+    (tmp_path / ".topictureignore").write_text("\ufeff# drafts\n\nb.jpg\n", "utf-8")
+    assert walked(tmp_path, excluded=Excluded.below(tmp_path, ["c.jpg"]))[0] == ["a.jpg"]
+    (tmp_path / ".topictureignore").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(TopictureError, match="UTF-8"):
+        Excluded.below(tmp_path)
+    with pytest.raises(TopictureError, match="not understood"):
+        Excluded(["!"])

@@ -29,12 +29,13 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["holds", "remove_exchanged", "replace_unchanged"]
+__all__ = ["holds", "remove_exchanged", "remove_unchanged", "replace_unchanged"]
 
 REST_SECONDS = 1.0  # how long a program that has the old file open for writing is waited for
 _PAUSE = 0.005
 # What it is for: digests of the target's name, of the content expected there, and of ours. Older versions told nothing.
 _TEMPORARY = re.compile(r"\.topicture\.[0-9a-f]{16}(?:\.([0-9a-f]{16})-([0-9a-f]{16})-([0-9a-f]{16}))?\.tmp")
+_NOTHING = b""  # in place of the new content: the file is to be removed
 _CHANGED = (errno.EEXIST, errno.ENOENT)
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
@@ -46,8 +47,7 @@ def replace_unchanged(path: Path, expected: bytes | None, content: bytes) -> boo
     that is no regular file, is never replaced. Raises OSError.
     """
     path = path.absolute()
-    purpose = "-".join(map(_digest, (os.fsencode(path.name), expected or b"", content)))
-    temporary = path.with_name(f".topicture.{secrets.token_hex(8)}.{purpose}.tmp")
+    temporary = _temporary(path, expected or b"", content)
     try:
         _write(temporary, content, None if expected is None else stat.S_IMODE(os.lstat(path).st_mode))
         if expected is None:
@@ -65,6 +65,35 @@ def replace_unchanged(path: Path, expected: bytes | None, content: bytes) -> boo
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_unchanged(path: Path, expected: bytes) -> bool:
+    """Remove a file if it still has the expected content; False where another program has changed or removed it.
+
+    It is moved aside first, so that what is removed is what was looked at. Raises OSError.
+    """
+    path = path.absolute()
+    temporary = _temporary(path, expected, _NOTHING)
+    if not holds(path, expected):
+        return False
+    try:
+        os.rename(path, temporary)
+        is_expected = holds(temporary, expected) and _rests(temporary) and holds(temporary, expected)
+    except FileNotFoundError:
+        return False
+    except BaseException:
+        rename(temporary, path, ONLY_NEW)
+        raise
+    if not is_expected:
+        rename(temporary, path, ONLY_NEW)  # where there is a file again, that is the newest
+    temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return is_expected
+
+
+def _temporary(path: Path, expected: bytes, content: bytes) -> Path:
+    purpose = "-".join(map(_digest, (os.fsencode(path.name), expected, content)))
+    return path.with_name(f".topicture.{secrets.token_hex(8)}.{purpose}.tmp")
 
 
 def rename(source: Path, target: Path, flag: int) -> bool:
@@ -161,25 +190,27 @@ def remove_exchanged(folder: Path) -> None:
         for name in os.listdir(folder):
             match = _TEMPORARY.fullmatch(name)
             left = folder / name
-            if match and stat.S_ISREG(os.lstat(left).st_mode):
-                if match[1]:
-                    _put_back(left, *match.groups())
+            is_ours = match and stat.S_ISREG(os.lstat(left).st_mode)
+            if match and is_ours and (not match[1] or _put_back(left, *match.groups())):
                 left.unlink(missing_ok=True)
 
 
-def _put_back(left: Path, name: str, expected: str, ours: str) -> None:
-    """Exchange once more where ours took the place of something that was not expected.
+def _put_back(left: Path, name: str, expected: str, ours: str) -> bool:
+    """Exchange once more where ours took the place of something that was not expected; whether the rest may go.
 
-    Only while ours is still there: else what is left may be a part of ours, or somebody has written anew since.
+    Only while ours is still there: else what is left may be a part of ours, or somebody has written anew since. What
+    was moved aside to be removed, and turned out to be another program's, is kept: of its name only a digest is known.
     """
     if _digest(left.read_bytes()) in (expected, ours):
-        return
+        return True
     for target in left.parent.iterdir():
         if _digest(os.fsencode(target.name)) == name and stat.S_ISREG(os.lstat(target).st_mode):
             content = target.read_bytes()
             if _digest(content) == ours:
                 _give_back(left, target, content)
                 sync_folder(left.parent)
+            return True
+    return ours != _digest(_NOTHING)
 
 
 def _digest(content: bytes) -> str:

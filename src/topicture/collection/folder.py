@@ -7,41 +7,22 @@ loops as well.
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from topicture.collection.excluded import Excluded
+from topicture.collection.kinds import PHOTOS, RAW, VIDEOS
 from topicture.collection.skipped import Skipped
 from topicture.collection.words import printable
 from topicture.errors import DataNotFound
 
 __all__ = ["PHOTO_SUFFIXES", "FoundPhoto", "Skipped", "sidecar_names", "walk_photos"]
 
-_KINDS = (
-    "jpg",
-    "jpeg",
-    "jpe",
-    "jfif",
-    "mpo",
-    "png",
-    "webp",
-    "tif",
-    "tiff",
-    "gif",
-    "bmp",
-    "avif",
-    "heic",
-    "heif",
-)
-
-PHOTO_SUFFIXES = frozenset("." + kind for kind in _KINDS)
+PHOTO_SUFFIXES = PHOTOS
 """Ends of names, in lower case, that are taken for photos. Other files are passed over without a word."""
 
 _LONGEST_NAME = 255  # bytes, on all common file systems
-
-# Folders that systems and servers keep for themselves: thumbnails, bins, archive forks.
-_SYSTEM_FOLDERS = frozenset(
-    ("@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found", "__MACOSX")
-)
 
 
 class FoundPhoto(NamedTuple):
@@ -66,11 +47,19 @@ class FoundPhoto(NamedTuple):
     sidecars: tuple[tuple[str, int, int], ...] = ()
 
 
-def walk_photos(root: str | os.PathLike) -> Iterator[FoundPhoto | Skipped]:
+def walk_photos(
+    root: str | os.PathLike,
+    *,
+    excluded: Excluded | None = None,
+    raw: bool = False,
+    left_out: Counter[str] | None = None,
+) -> Iterator[FoundPhoto | Skipped]:
     """Every photo below a folder, in the order of names: the files of a folder, then its subfolders.
 
-    Hidden files and folders (a leading dot, the catalog's own `.topicture` among them) and folders of the system are
-    passed over. A link, a photo that is no regular file and a folder that can't be read are reported as `Skipped`.
+    Hidden files and folders (a leading dot, the catalog's own `.topicture` among them) are passed over, and what is
+    `excluded`: if nothing is said, the caches of other programs. RAW files are photos if `raw` says so, unless a photo
+    of the same name lies beside them: the two are one. How many videos and RAW files are none is counted in `left_out`.
+    A link, a photo that is no regular file and a folder that can't be read are reported as `Skipped`.
 
     Raises
     ------
@@ -80,7 +69,9 @@ def walk_photos(root: str | os.PathLike) -> Iterator[FoundPhoto | Skipped]:
     top = os.fspath(root)
     if not os.path.isdir(top):
         raise DataNotFound(f"{printable(top)}: {'not a folder' if os.path.exists(top) else 'no such folder'}")
-    return _walk(os.path.join(top, ""))
+    return _walk(
+        os.path.join(top, ""), excluded or Excluded(), raw, Counter() if left_out is None else left_out
+    )
 
 
 def sidecar_names(name: str) -> tuple[str, ...]:
@@ -94,7 +85,7 @@ def sidecar_names(name: str) -> tuple[str, ...]:
     return names if len(os.fsencode(names[0])) <= _LONGEST_NAME else names[2:]
 
 
-def _walk(top: str) -> Iterator[FoundPhoto | Skipped]:
+def _walk(top: str, excluded: Excluded, raw: bool, left_out: Counter[str]) -> Iterator[FoundPhoto | Skipped]:
     waiting = [
         ""
     ]  # folders still to be read, relative to the top, each ending in a slash; a stack, so depth is no limit
@@ -108,12 +99,23 @@ def _walk(top: str) -> Iterator[FoundPhoto | Skipped]:
             continue
         inner = []
         sidecars = {entry.name: entry for entry in ordered if entry.name.endswith((".xmp", ".XMP"))}
+        developed = {
+            stem.casefold()
+            for stem, end in (os.path.splitext(e.name) for e in ordered)
+            if end.lower() in PHOTOS
+        }
         for entry in ordered:
             if entry.name.startswith("."):
                 continue
+            stem, end = os.path.splitext(entry.name)
+            end = end.lower()
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SYSTEM_FOLDERS:
+                if not excluded.folder(f"{folder}{entry.name}/"):
                     inner.append(f"{folder}{entry.name}/")
+            elif excluded.file(folder + entry.name) or (end in RAW and stem.casefold() in developed):
+                continue
+            elif end in VIDEOS or (end in RAW and not raw):
+                left_out["video" if end in VIDEOS else "RAW file"] += 1
             elif (found := _look(entry, folder + entry.name, sidecars)) is not None:
                 yield found
         waiting.extend(reversed(inner))
@@ -124,7 +126,7 @@ def _look(
 ) -> FoundPhoto | Skipped | None:
     """A file of the tree, with the sidecars of its folder at hand; None where it is no photo by its name."""
     try:
-        is_photo = os.path.splitext(entry.name)[1].lower() in PHOTO_SUFFIXES
+        is_photo = os.path.splitext(entry.name)[1].lower() in PHOTOS | RAW
         if entry.is_symlink():
             may_hold = is_photo or entry.is_dir()
             return Skipped(printable(path), "symbolic link, not followed") if may_hold else None

@@ -2,16 +2,14 @@
 
 import os
 
-from topicture.collection.folder import PHOTO_SUFFIXES
+from topicture.collection.kinds import PHOTOS, RAW, VIDEOS
 
 __all__ = ["is_precious_name", "looks_like_a_picture"]
 
-_RAW = "3fr arw cr2 cr3 crw dcr dng erf fff gpr iiq k25 kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
 _PICTURES = "ai cdr eps exr gif hdr icns insp j2k jp2 jxl jxr pcx pgm ppm psb psd svg svgz tga xcf"
-_VIDEOS = "3g2 3gp asf avi flv insv lrv m2t m2ts m4v mkv mod mov mp4 mpe mpeg mpg mts ogv qt ts vob webm wmv"
 _METADATA = "xmp thm aae"  # what cameras and editors keep beside a photo
 
-_SUFFIXES = PHOTO_SUFFIXES | {f".{kind}" for kind in f"{_RAW} {_PICTURES} {_VIDEOS} {_METADATA}".split()}
+_SUFFIXES = PHOTOS | RAW | VIDEOS | {f".{kind}" for kind in f"{_PICTURES} {_METADATA}".split()}
 
 _BEGINNINGS = (
     b"\xff\xd8\xff",  # JPEG

@@ -5,7 +5,7 @@ from lxml import etree
 from topicture.collection.metadata.record import WORD, WRITTEN
 from topicture.collection.metadata.xmp import struct_field
 from topicture.collection.metadata.xmp_lists import XmpLists
-from topicture.collection.sidecar.regions import OwnRegions
+from topicture.collection.sidecar.regions import OwnRegions, region_identifier
 from topicture.collection.sidecar.values import ObjectRegion
 
 __all__ = [
@@ -69,7 +69,7 @@ def record_of(tree: etree._ElementTree, word: str) -> etree._Element | None:
 def set_regions(tree: etree._ElementTree, word: str, wanted: list[ObjectRegion]) -> bool:
     """Replace our regions of a word; False where they are the wanted ones already."""
     lists = XmpLists(tree)
-    changed = OwnRegions(lists).set(word, wanted)
+    changed = OwnRegions(lists).set(word, {region_identifier(box): box for box in wanted})
     lists.lay_out()
     return changed
 

@@ -85,6 +85,7 @@ ARRAYS: dict[str, dict[str, str]] = {
     "naive-bayes": {**_VIEW, "log_p_b": "V visual_words"},
     "knn": _NEIGHBOURS,
     "tagprop": {**_NEIGHBOURS, "weights": "ranks", "slope": "V", "offset": "V"},
+    "ridge": {**_VIEW, "weights": "L V", "offset": "V", "row_centre": "L", "centre": "L", "weight": "L"},
     "logistic": {**_VIEW, "weights": "L V", "offset": "V", "centre": "L"},
     "label-spreading": {
         **_VIEW,

@@ -28,6 +28,7 @@ from topicture.store.database import CatalogError, Database, in_plain_words, ope
 from topicture.store.decisions.decisions import Decisions
 from topicture.store.decisions.file_words import FileWords
 from topicture.store.files import Files
+from topicture.store.questions import Questions
 from topicture.store.regions import Regions
 from topicture.store.safety.damage import damaged_rows
 from topicture.store.safety.lock import WriterLock
@@ -42,6 +43,7 @@ from topicture.store.safety.roots import file_inside, settle
 from topicture.store.shards import FeatureShards, read_image_numbers
 from topicture.store.sidecar_record import SidecarRecord
 from topicture.store.suggestions import LearnedModel, Suggestions
+from topicture.store.tree import Tree
 from topicture.store.words import Words
 
 __all__ = ["FOLDER_NAME", "Catalog"]
@@ -57,7 +59,7 @@ class Catalog:
     folder : where it lies
     root : the folder of photos
     moved_from : where the whole collection was when the catalog was last written, if that was elsewhere
-    files, decisions, file_words, suggestions, words, regions, sidecar_record : its parts
+    files, decisions, file_words, suggestions, words, tree, regions, questions, sidecar_record : its parts
     """
 
     def __init__(self, folder: Path, database: Database, lock: WriterLock | None):
@@ -70,7 +72,9 @@ class Catalog:
         self.file_words = FileWords(database, self.decisions)
         self.suggestions = Suggestions(database)
         self.words = Words(database, self.decisions)
+        self.tree = Tree(database, self.decisions)
         self.regions = Regions(database)
+        self.questions = Questions(database)
         self.sidecar_record = SidecarRecord(database)
 
     @property

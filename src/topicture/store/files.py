@@ -42,7 +42,7 @@ class FileTrouble(NamedTuple):
 
 
 class FileCounts(NamedTuple):
-    """How many there are of each."""
+    """How many there are of each; of those that are gone, not files whose picture lies elsewhere now."""
 
     images: int
     files: int
@@ -161,6 +161,15 @@ class Files:
         )
         return [image for (image,) in rows]
 
+    def moved_away(self) -> list[tuple[str, str, str]]:
+        """Files that are gone while their picture lies elsewhere: path, what was noted of its sidecar, path now."""
+        rows = self._db.execute(
+            "SELECT p.path, p.sidecars, min(living.path) FROM places AS p JOIN places AS living "
+            "ON living.image = p.image AND living.gone IS NULL "
+            "WHERE p.gone IS NOT NULL AND p.sidecars != '' GROUP BY p.path ORDER BY p.path"
+        )
+        return [(stored_path(path), sidecars, stored_path(now)) for path, sidecars, now in rows]
+
     def gone_images(self) -> list[int]:
         """Images without any file."""
         rows = self._db.execute(
@@ -206,7 +215,8 @@ class Files:
 
     def counts(self) -> FileCounts:
         row = self._db.execute(
-            "SELECT count(DISTINCT CASE WHEN gone IS NULL THEN image END), count(*) - count(gone), count(gone), "
+            "SELECT count(DISTINCT CASE WHEN gone IS NULL THEN image END), count(*) - count(gone), "
+            "count(CASE WHEN image NOT IN (SELECT image FROM places WHERE gone IS NULL) THEN 1 END), "
             "(SELECT count(*) FROM images WHERE reason IS NOT NULL "
             "AND id IN (SELECT image FROM places WHERE gone IS NULL)) FROM places"
         ).fetchone()

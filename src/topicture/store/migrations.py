@@ -12,12 +12,15 @@ models        what was learned, and when; the files lie in the folder of the sam
 suggestions   what a model suggests; never mixed with decisions
 written       the words that Topicture put, or was about to put, into the sidecar of a file
 troubles      why a sidecar could not be written at the last attempt
+questions     pairs of image and word that were drawn at random to be asked about, with the chance of being drawn
 regions       where in an image its likely words are; `settled` once a sidecar was written that could have them
 words         also: what to do with suggestions of a word (`policy`, and the `precision` to accept from), the word above
               it (`parent`), and the word that it was renamed to or merged into (`merged`); such a word is deleted, too
 word_edits    what a step changed about these columns, as text: before and after
 lent          suggestions that a word has only because they were made for a word that was merged into it
 unlike_words  pairs of words that somebody said not to propose as one again
+file_places   what stands directly above what in the trees of tags of a picture's file or its sidecar
+written       also: `misplaced` where the word got another place in the tree since it was written
 """
 
 import sqlite3
@@ -114,6 +117,18 @@ STEPS: tuple[tuple[str, ...], ...] = (
                                       at REAL NOT NULL, PRIMARY KEY (first, second)) WITHOUT ROWID""",
         "CREATE INDEX suggestions_by_word ON suggestions (model, word, probability)",
         "CREATE INDEX places_living ON places (image, path) WHERE gone IS NULL",
+    ),
+    (
+        """CREATE TABLE questions (image INTEGER NOT NULL REFERENCES images, word INTEGER NOT NULL REFERENCES words,
+                                   model INTEGER, presence REAL NOT NULL, chance REAL NOT NULL, at REAL NOT NULL,
+                                   PRIMARY KEY (image, word)) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE file_places (path BLOB NOT NULL REFERENCES places, image INTEGER NOT NULL REFERENCES images,
+                                     word INTEGER NOT NULL REFERENCES words,
+                                     parent INTEGER NOT NULL REFERENCES words,
+                                     PRIMARY KEY (path, image, word, parent)) WITHOUT ROWID""",
+        "ALTER TABLE written ADD COLUMN misplaced INTEGER NOT NULL DEFAULT 0",
     ),
 )
 

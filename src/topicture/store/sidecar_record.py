@@ -50,7 +50,7 @@ AND NOT EXISTS (SELECT 1 FROM conflicts WHERE conflicts.image = tags.image AND c
 # A word whose place in the photo was found only after it was written is written again.
 _NOT_DONE = (
     "(written.path IS NULL OR written.state = 'planned' OR written.by_machine != (tags.source = 'bulk') "
-    f"OR places.sidecars = '' OR NOT {_SAID.format(word='tags.word')} "
+    f"OR written.misplaced OR places.sidecars = '' OR NOT {_SAID.format(word='tags.word')} "
     "OR EXISTS (SELECT 1 FROM regions WHERE regions.image = tags.image AND regions.word = tags.word AND NOT settled))"
 )
 # Words of ours are taken out where they are known to stand, and where something was decided about this very picture:
@@ -101,7 +101,8 @@ class SidecarRecord:
         rows = [(os.fsencode(due.path), word.word, word.by_machine, now) for due in files for word in due.add]
         with self._db.transaction():
             self._db.execute_many(
-                "INSERT INTO written SELECT ?1, id, 'planned', ?3, ?4 FROM words WHERE word = ?2 "
+                "INSERT INTO written (path, word, state, by_machine, at) "
+                "SELECT ?1, id, 'planned', ?3, ?4 FROM words WHERE word = ?2 "
                 "ON CONFLICT (path, word) DO UPDATE SET state = CASE WHEN by_machine = excluded.by_machine "
                 "THEN state ELSE 'planned' END, by_machine = excluded.by_machine",
                 rows,
@@ -115,7 +116,7 @@ class SidecarRecord:
             self._set_aside(where, origin, {word.word for word in due.add})
             for word in due.add:
                 self._db.execute(
-                    "UPDATE written SET state = 'done', at = ? WHERE path = ? "
+                    "UPDATE written SET state = 'done', misplaced = 0, at = ? WHERE path = ? "
                     "AND word = (SELECT id FROM words WHERE word = ?)",
                     (time.time(), where, word.word),
                 )

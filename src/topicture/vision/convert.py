@@ -33,6 +33,8 @@ _UPRIGHT = {
 
 def orientation(image: Image.Image) -> Image.Transpose | None:
     """The turn that puts the picture upright; damaged EXIF data is no reason to lose a photo."""
+    if image.format == "TIFF":  # Pillow turns it as it decodes, and tells the size that it has then
+        return None
     try:
         return _UPRIGHT.get(image.getexif().get(_ORIENTATION_TAG, 1))
     except Exception:

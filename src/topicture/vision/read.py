@@ -11,17 +11,21 @@ import io
 import os
 import stat
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageFile, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
+from topicture.collection.kinds import reads_heic, reads_raw
+from topicture.collection.metadata.boxes import BRANDS
 from topicture.collection.skipped import Skipped as Unreadable
 from topicture.collection.words import printable
 from topicture.errors import ImageError
 from topicture.vision.convert import flatten, orientation, reduce, to_srgb
+from topicture.vision.raw import is_raw, may_be_raw, preview
 
 __all__ = [
     "FORMATS",
@@ -32,6 +36,7 @@ __all__ = [
     "Unreadable",
     "check_file",
     "open_picture",
+    "optional_decoders",
     "read",
     "read_content",
     "shrink",
@@ -42,7 +47,7 @@ Source = str | bytes | os.PathLike
 """A path (str or PathLike), or the content of a file (bytes)."""
 
 FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "TIFF", "GIF", "BMP", "AVIF", "HEIF")
-"""Formats that are read; AVIF and HEIF where the installed Pillow has a decoder for them."""
+"""Formats that are read; HEIF where `pi-heif` is installed. RAW files are read by their preview (see `raw`)."""
 
 MAX_PIXELS = 128_000_000
 """Largest picture, in pixels, by its header: 512 MB once decoded. Medium-format cameras give 102 million."""
@@ -50,7 +55,7 @@ MAX_PIXELS = 128_000_000
 MAX_BYTES = 1 << 30
 """Largest file."""
 
-READ_VERSION = 1  # raise it whenever the same file would give other pixels
+READ_VERSION = 2  # raise it whenever the same file would give other pixels
 
 # What a file that is no photo most often is; only to say so in the reason.
 _FOREIGN: dict[str, bytes | tuple[bytes, ...]] = {
@@ -77,7 +82,7 @@ class Picture:
     pixels : uint8 array (H, W, 3)
         sRGB, upright.
     format : str
-        As the decoder saw it: one of `FORMATS`.
+        As the decoder saw it: one of `FORMATS`, or RAW.
     """
 
     source: str
@@ -180,10 +185,15 @@ def _content(path: str | os.PathLike) -> bytes:
         raise ImageError(f"can't be opened ({reason})") from error
 
 
-def open_picture(content: bytes) -> ImageFile.ImageFile:
-    """A picture of which the header was read, in one of `FORMATS`; raises ImageError."""
+def open_picture(content: bytes) -> Image.Image:
+    """A picture of which the header was read, in one of `FORMATS`, or the preview of a RAW file; raises ImageError."""
     if not content:
         raise ImageError("empty file")
+    if is_raw(content):
+        return preview(content)
+    if may_be_raw(content) and reads_raw():
+        with suppress(ImageError):  # a scan, say, that is a plain TIFF after all
+            return preview(content)
     try:
         return Image.open(io.BytesIO(content), formats=[f for f in FORMATS if _has_decoder(f)])
     except Image.DecompressionBombError:
@@ -195,10 +205,21 @@ def open_picture(content: bytes) -> ImageFile.ImageFile:
 @lru_cache
 def _has_decoder(name: str) -> bool:
     Image.init()
+    if name == "HEIF" and name not in Image.OPEN and reads_heic():
+        import pi_heif
+
+        pi_heif.register_heif_opener()
     return name in Image.OPEN
 
 
+def optional_decoders() -> str:
+    """Which of the packages are installed that not everybody needs: what can't be read without one may be with it."""
+    return f"heic{reads_heic():d} raw{reads_raw():d}"
+
+
 def _not_a_photo(content: bytes) -> str:
+    if content[4:8] == b"ftyp" and content[8:12] in BRANDS and not _has_decoder("HEIF"):
+        return "a HEIC photo, for which a package is missing: pip install 'topicture[heic]'"
     start = content[:64].lstrip().lower()
     for kind, first_bytes in _FOREIGN.items():
         if start.startswith(first_bytes):

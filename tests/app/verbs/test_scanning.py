@@ -3,12 +3,16 @@
 import os
 import shutil
 import time
+from dataclasses import replace
 
 import pytest
-from photo_folder import LONG_AGO, RECIPE, jpeg, make_library, make_photos, put
+from photo_folder import LONG_AGO, RECIPE, jpeg, make_library, make_photos, put, xmp
 
+from topicture.app.console.tables import print_scan
 from topicture.app.verbs import scanning
 from topicture.app.verbs.library import Library
+from topicture.app.verbs.relocating import relocate
+from topicture.errors import DataNotFound, TopictureError
 
 
 @pytest.fixture
@@ -66,7 +70,8 @@ def test_rename_and_move_keep_what_was_decided(library, root):
     (root / "deep" / "er").mkdir(parents=True)
     (root / "photo-000.jpg").rename(root / "deep" / "er" / "renamed.jpeg")
     report = library.scan()
-    assert (report.new, report.moved, report.gone) == (0, 1, 1)
+    assert (report.new, report.moved, report.gone) == (0, 1, 0)
+    assert library.status().gone == 0  # it merely moved
     assert tags(library, root / "deep/er/renamed.jpeg") == {"rose": "rejected", "night": "present"}
 
 
@@ -182,3 +187,67 @@ def test_odd_tags_round_trip_and_control_characters_are_refused(library, root):
     for bad in ("new\nline", "cr\rhere", "nul\0", "", " "):
         with pytest.raises(BadWord):
             library.decide(photo, [bad], "present")
+
+
+def test_a_sidecar_that_its_photo_has_left_is_reported(library, root):
+    library.decide("photo-000.jpg", ["night"], "present")
+    library.decide("photo-002.jpg", ["night"], "present")
+    library.write()
+    for name in ("photo-000.jpg", "photo-002.jpg"):
+        (root / name).rename(root / "trip" / name)
+    (root / "photo-002.jpg.xmp").rename(root / "trip" / "photo-002.jpg.xmp")
+    (line,) = library.scan().left_behind
+    assert line.startswith("photo-000.jpg.xmp: its photo is trip/photo-000.jpg now")
+    (root / "photo-000.jpg.xmp").unlink()
+    assert library.scan().left_behind == ()
+
+
+def test_a_sidecar_that_another_photo_has_is_not_left_behind(library, root):
+    put(root / "photo-000.xmp", xmp(["shared"]))
+    put(root / "photo-000.png", jpeg(99))
+    library.scan()
+    (root / "photo-000.jpg").rename(root / "trip" / "photo-000.jpg")
+    assert library.scan().left_behind == ()
+
+
+def test_patterns_are_remembered_and_what_they_leave_out_is_not_forgotten(library, root):
+    library.decide("trip/photo-001.jpg", ["night"], "present")
+    before = library.scan().files
+    report = library.scan(exclude=["trip/"])
+    assert (report.files, report.gone) == (before // 2, before - before // 2)
+    assert library.scan().files == before // 2
+    assert library.scan(exclude=[""]).files == before
+    assert tags(library, "trip/photo-001.jpg")["night"] == "present"
+    (root / ".topictureignore").write_text("photo-000.jpg\n")
+    assert library.scan().files == before - 1
+
+
+def test_a_bad_pattern_changes_nothing(library):
+    before = library.scan().files
+    with pytest.raises(TopictureError, match="not understood"):
+        library.scan(exclude=["!"])
+    assert library.scan().files == before
+
+
+def test_what_is_left_out_is_told_in_one_line(library, root, capsys):
+    for name in ("a.mov", "b.mp4"):
+        put(root / name, b"x")
+    report = library.scan()
+    assert report.left_out == {"video": 2}
+    print_scan(replace(report, left_out={"video": 1234, "RAW file": 56}))
+    told = "1,234 videos and 56 RAW files were left out; 'topicture doctor' says why.\n"
+    assert told in capsys.readouterr().out
+
+
+def test_a_collection_that_moved_away_from_its_catalog_is_found_again(tmp_path):
+    catalog = tmp_path / "catalog"
+    library = Library.create(make_photos(tmp_path / "old", 4, 2), catalog, recipe=RECIPE)
+    library.scan()
+    (tmp_path / "old").rename(tmp_path / "new")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataNotFound, match="none of the 4 photos"):
+        relocate(library, tmp_path / "other")
+    moved = relocate(library, tmp_path / "new")
+    assert (moved.known, moved.found, moved.now) == (4, 4, str(tmp_path / "new"))
+    report = library.scan()
+    assert (report.unchanged, report.gone) == (4, 0)

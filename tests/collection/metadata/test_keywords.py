@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from photo_files import DC, UTF8_MARK, bag, description, iptc, keywords, photo, photoshop, subject, xmp
 
 from topicture.collection.metadata.keywords import Keywords, embedded_words, photo_keywords, sidecar_path
+from topicture.collection.sidecar.write import ObjectRegion, Tag, write_sidecar
 
 KINDS = ["a.jpg", "a.png", "a.webp", "a.tif"]
 
@@ -337,3 +338,35 @@ def test_the_namespace_counts_not_the_prefix(tmp_path):
         b"<q:subject>", b'<q:subject xmlns:q="http://purl.org/dc/elements/1.1/">'
     )
     assert words(photo(tmp_path / "a.jpg", packet)) == ("sea",)
+
+
+# --- People -----------------------------------------------------------------------------------------------------------
+
+MWG = """<mwg-rs:Regions xmlns:mwg-rs="http://www.metadataworkinggroup.com/schemas/regions/" rdf:parseType="Resource">
+<mwg-rs:RegionList><rdf:Bag>
+<rdf:li><rdf:Description mwg-rs:Name="Ada" mwg-rs:Type="Face"><mwg-rs:Area/></rdf:Description></rdf:li>
+<rdf:li rdf:parseType="Resource"><mwg-rs:Name>Rex</mwg-rs:Name><mwg-rs:Type>Pet</mwg-rs:Type></rdf:li>
+<rdf:li rdf:parseType="Resource"><mwg-rs:Type>Face</mwg-rs:Type></rdf:li>
+<rdf:li rdf:parseType="Resource"><mwg-rs:Name>0123</mwg-rs:Name><mwg-rs:Type>BarCode</mwg-rs:Type></rdf:li>
+</rdf:Bag></mwg-rs:RegionList></mwg-rs:Regions>"""
+MICROSOFT = """<MP:RegionInfo xmlns:MP="http://ns.microsoft.com/photo/1.2/"
+ xmlns:MPRI="http://ns.microsoft.com/photo/1.2/t/RegionInfo#" xmlns:MPReg="http://ns.microsoft.com/photo/1.2/t/Region#"
+ rdf:parseType="Resource"><MPRI:Regions><rdf:Bag>
+<rdf:li MPReg:PersonDisplayName="Grace" MPReg:Rectangle="0.1, 0.1, 0.2, 0.2"/>
+</rdf:Bag></MPRI:Regions></MP:RegionInfo>"""
+IN_IMAGE = """<Iptc4xmpExt:PersonInImage xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"><rdf:Bag>
+<rdf:li>Emmy</rdf:li></rdf:Bag></Iptc4xmpExt:PersonInImage>"""
+
+
+def test_names_of_people_are_words_and_their_regions_are_never_lost(tmp_path):
+    picture = photo(tmp_path / "a.jpg", xmp(description(MWG)))
+    beside = sidecar_path(picture)
+    beside.write_bytes(xmp(description(MWG + MICROSOFT + IN_IMAGE)))
+    people = {"Ada", "Rex", "Grace", "Emmy"}
+    assert set(photo_keywords(picture).words) == people
+    write_sidecar(picture, add=[Tag("tiger")], regions=[ObjectRegion("tiger", 0.1, 0.1, 0.5, 0.5)])
+    assert set(photo_keywords(picture).words) == people | {"tiger"}
+    write_sidecar(picture, remove=["tiger"])
+    assert set(photo_keywords(picture).words) == people
+    for line in (MWG + MICROSOFT + IN_IMAGE).splitlines():
+        assert ("xmlns" in line) or line.encode() in beside.read_bytes()

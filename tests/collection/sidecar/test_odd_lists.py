@@ -66,5 +66,5 @@ def test_a_second_record_of_a_word_does_not_count_later(picture, beside):
     assert write_sidecar(picture, add=[machine]).changed
     assert not write_sidecar(picture, add=[machine]).changed
     assert beside.read_text().count("<topicture:word>guess<") == 1
-    write_sidecar(picture, remove=["guess"])
+    write_sidecar(picture, add=[Tag("other")], remove=["guess"])
     assert "guess" not in beside.read_text()

@@ -161,8 +161,34 @@ def test_the_photos_own_words_are_copied_and_taken_away_again(tmp_path, beside):
     photo(picture, subject("grass"))  # "sky" is taken out of the photo: the copy alone is nobody's word
     assert photo_keywords(picture).words == ("grass", "tiger")
     assert write_sidecar(picture, remove=["tiger"]).removed == ("tiger",)
-    for gone in (b"Written", b"grass", b"sky"):
-        assert gone not in beside.read_bytes()
+    assert not beside.exists()  # with our last word the copies went, and nothing is left to say
+
+
+@pytest.mark.parametrize(
+    ("theirs", "stays"),
+    [
+        ("", False),
+        ("<!-- a note -->", True),
+        ('<rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="4"/>', True),
+        ('<rdf:Description rdf:about=""/>', False),
+    ],
+)
+def test_a_sidecar_of_ours_goes_once_it_says_nothing(picture, beside, theirs, stays):
+    write_sidecar(picture, add=[Tag("tiger")])
+    beside.write_text(beside.read_text().replace("</rdf:RDF>", theirs + "</rdf:RDF>"))
+    assert write_sidecar(picture, remove=["tiger"], dry_run=True).changed
+    assert beside.exists()
+    report = write_sidecar(picture, remove=["tiger"])
+    assert (report.changed, report.removed, beside.exists()) == (True, ("tiger",), stays)
+    assert not write_sidecar(picture, remove=["tiger"]).changed
+    assert stays or report.sidecars == ()
+
+
+def test_an_empty_sidecar_of_another_program_stays(picture, beside):
+    beside.write_bytes(xmp(description()))
+    write_sidecar(picture, add=[Tag("tiger")])
+    write_sidecar(picture, remove=["tiger"])
+    assert beside.exists()
 
 
 def test_lists_that_we_begin_repeat_what_the_sidecar_says(picture, beside):

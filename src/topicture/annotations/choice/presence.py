@@ -74,7 +74,8 @@ def fit_presence(p: Floats, truth: Any, known: Bools, *, seed: int = 0) -> Prese
 
     Raises CorpusError where no judged pair is true or none is false: nothing can be learned then.
     """
-    if not (truth > 0)[known].any() or not (truth < 1)[known].any():
+    judged = truth[known]
+    if not (judged > 0).any() or not (judged < 1).any():
         raise CorpusError("too few judged tags to say how probable a suggestion is; tag more photos")
     counts = (truth * known).sum(axis=0) + 0.5
     blank = Presence(
@@ -122,7 +123,8 @@ class JudgedPairs(NamedTuple):
 
     def at(self, kept: Any) -> "JudgedPairs":
         """Some of the pairs."""
-        return JudgedPairs(*(None if part is None else part[kept] for part in self))
+        some: dict[str, Any] = {name: None if a is None else a[kept] for name, a in self._asdict().items()}
+        return JudgedPairs(**some)
 
     def above(self, presence: float) -> "JudgedPairs":
         """The pairs from a presence on: all that thresholds ask for, and a small part of the whole."""
@@ -212,15 +214,16 @@ def _pooled_precision(pairs: JudgedPairs) -> tuple[Floats, Floats]:
     order = np.argsort(pairs.presence, kind="stable")
     weight, truth = pairs.weights[order], np.asarray(pairs.truth, np.float64)[order]
     first = np.searchsorted(pairs.presence[order], grid)
-    hits, n = (np.append(np.cumsum(part[::-1])[::-1], 0.0)[first] for part in (weight * truth, weight))
-    precision = (hits + grid) / (n + 1)
+    hits = np.append(np.cumsum((weight * truth)[::-1])[::-1], 0.0)[first]
+    n = np.append(np.cumsum(weight[::-1])[::-1], 0.0)[first]
+    precision: Floats = (hits + grid) / (n + 1)
     if pairs.group is None:
         return grid, precision
     group = np.unique(np.asarray(pairs.group)[order], return_inverse=True)[1]
     for k, start in enumerate(first):
         misses = np.bincount(group[start:], weight[start:] * (truth[start:] - precision[k]))
         n_groups = np.count_nonzero(np.bincount(group[start:]))
-        spread = (misses @ misses) * n_groups / max(n_groups - 1, 1)
+        spread = float(misses @ misses) * n_groups / max(int(n_groups) - 1, 1)
         precision[k] -= np.sqrt(spread) / (n[k] + 1)
     return grid, precision
 
@@ -244,15 +247,15 @@ def _shared(blank: Presence, p: Floats, truth: Any, known: Bools, seed: int) -> 
     smooth = np.log(values + SMOOTHING * blank.share[words])
     pairs = np.column_stack([smooth, np.log(blank.frequency[words]), values])
     centre, scale = pairs.mean(axis=0), np.maximum(pairs.std(axis=0), 1e-6)
-    rows_, yes = (pairs - centre) / scale, np.asarray(truth[rows, words], np.float64)
+    scaled, yes = (pairs - centre) / scale, np.asarray(truth[rows, words], np.float64)
     if ((yes > 0) & (yes < 1)).any():  # a pair that may be true is so in part, and in part not
-        weight, rows_ = np.concatenate([yes, 1 - yes]), np.concatenate([rows_, rows_])
+        weight, scaled = np.concatenate([yes, 1 - yes]), np.concatenate([scaled, scaled])
         answer = np.repeat([1, 0], len(yes))
         model = LogisticRegression(C=10.0, max_iter=500).fit(
-            rows_[weight > 0], answer[weight > 0], weight[weight > 0]
+            scaled[weight > 0], answer[weight > 0], weight[weight > 0]
         )
     else:
-        model = LogisticRegression(C=10.0, max_iter=500).fit(rows_, yes > 0)
+        model = LogisticRegression(C=10.0, max_iter=500).fit(scaled, yes > 0)
     slopes = model.coef_[0] / scale
     return np.append(slopes, model.intercept_[0] - slopes @ centre)
 

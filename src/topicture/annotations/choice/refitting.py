@@ -89,6 +89,7 @@ def held_out_again(
     *,
     also: NDArray[np.bool_] | None = None,
     groups: ArrayLike | None = None,
+    n_folds: int = N_FOLDS,
     seed: int = 0,
     on_fold: Callable[[int, int], None] = lambda done, total: None,
 ) -> HeldOut:
@@ -97,14 +98,15 @@ def held_out_again(
     `also` and `groups` as for `auto_choice.held_out`; `on_fold` is told how many fits are done of how many.
     """
     if isinstance(annotator, Auto):
-        return _blend_held_out(annotator, corpus, also, groups, seed, on_fold)
+        return _blend_held_out(annotator, corpus, also, groups, n_folds, seed, on_fold)
     return held_out(
         lambda: _like(annotator),
         corpus,
         also=also,
         groups=groups,
+        n_folds=n_folds,
         seed=seed,
-        on_fold=lambda done: on_fold(done, N_FOLDS),
+        on_fold=lambda done: on_fold(done, n_folds),
     )
 
 
@@ -113,10 +115,11 @@ def _blend_held_out(
     corpus: Corpus,
     also: NDArray[np.bool_] | None,
     groups: ArrayLike | None,
+    n_folds: int,
     seed: int,
     on_fold: Callable[[int, int], None],
 ) -> HeldOut:
-    fold_of = folds_of(corpus, N_FOLDS, seed=seed, groups=groups)
+    fold_of = folds_of(corpus, n_folds, seed=seed, groups=groups)
     n_folds = int(fold_of.max()) + 1
     total = len(auto.members_) * n_folds
     answers = [

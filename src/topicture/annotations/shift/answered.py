@@ -5,9 +5,9 @@ hidden tags of other photos have promised, where questions were asked and little
 
     logit q = logit p + sum_k a_k B_k(logit p) + v_w,     a_k ~ N(0, 1/10),  v_w ~ N(0, 1/10),
 
-with bumps B_k(x) = exp(-(x - k)^2 / 2) at k = -1, ..., 5: below, nobody is asked. a and v are the most probable ones; what comes of it is made
-to rise with p. Which pairs were asked about was decided by p, the word and chance: given these, nothing is biased by
-the choice. Without answers q = p.
+with bumps B_k(x) = exp(-(x - k)^2 / 2) at k = -1, ..., 5: below, nobody is asked. a and v are the most probable ones;
+what comes of it is made to rise with p. Which pairs were asked about was decided by p, the word and chance: given
+these, nothing is biased by the choice. Without answers q = p.
 
 Symbol -> code, shape:  sum_k a_k B_k -> shift, at the grid (G,) | v -> words V
 """

@@ -85,11 +85,11 @@ class Evidence(NamedTuple):
 def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, JudgedPairs]:
     """The calibration, and pairs with honest presences that thresholds and `evaluate` are read from."""
     truth, known, n_words = evidence.truth, evidence.known, evidence.truth.shape[1]
-    scored = evidence.near.p.any(axis=1)
-    rows = np.flatnonzero(evidence.captioned & scored)
+    scored: Bools = np.asarray(evidence.near.p.any(axis=1))
+    rows = np.flatnonzero(np.asarray(evidence.captioned & scored))
     if not _both_ways(truth[rows], known[rows]):  # one word, say: only answers tell where it is not
         rows = np.flatnonzero(known.any(axis=1) & scored)
-    asked = known & scored[:, None]
+    asked: Bools = np.where(scored[:, None], known, False)
     asked[rows] = False
     near, honest = _fitted(evidence.near, rows, truth, known, seed)
     centre = centre_of(evidence.corpus)
@@ -108,14 +108,16 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
 
 
 def _both_ways(truth: Any, known: Bools) -> bool:
-    return bool((truth > 0)[known].any() and (truth < 1)[known].any())
+    judged = truth[known]
+    return bool((judged > 0).any() and (judged < 1).any())
 
 
 def _with_far_world(
     found: Calibration, pairs: JudgedPairs, honest: Floats, rows: Any, evidence: Evidence, seed: int
 ) -> tuple[Calibration, JudgedPairs, Floats | None]:
     world, scores, truth = evidence.world, evidence.far, evidence.truth
-    assert world is not None and scores is not None
+    assert world is not None
+    assert scores is not None
     elsewhere = _elsewhere(truth, scores.fold_of, evidence.known)
     hidden = np.flatnonzero(evidence.captioned & (scores.fold_of >= 0) & scores.p.any(axis=1))
     if not _both_ways(truth[hidden], elsewhere[hidden]) or len(np.unique(scores.fold_of[hidden])) < 2:
@@ -141,7 +143,7 @@ def _with_answers(
     found: Calibration, pairs: JudgedPairs, evidence: Evidence, asked: Bools, far_share: Floats | None
 ) -> tuple[Calibration, JudgedPairs]:
     rows = np.flatnonzero(asked.any(axis=1))
-    present = evidence.known & (evidence.truth > 0.5)
+    present: Bools = np.asarray(evidence.known & (evidence.truth > 0.5))
     rejected = np.zeros_like(present) if evidence.rejected is None else evidence.rejected
     if found.centre.size and (rejected.sum(axis=0) >= FEWEST_REJECTIONS).any():
         looks = look_rows(evidence.corpus, found.centre)
@@ -226,6 +228,8 @@ def _pooled(near: JudgedPairs, far: JudgedPairs, share: float) -> JudgedPairs:
 
 
 def _joined(parts: list[JudgedPairs]) -> JudgedPairs:
-    return JudgedPairs(
-        *(None if columns[0] is None else np.concatenate(columns) for columns in zip(*parts, strict=True))
-    )
+    def column(name: str) -> Any:
+        found = [getattr(part, name) for part in parts]
+        return None if found[0] is None else np.concatenate(found)
+
+    return JudgedPairs(**{name: column(name) for name in JudgedPairs._fields})

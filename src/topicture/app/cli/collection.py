@@ -1,4 +1,4 @@
-"""Commands about the collection and its catalog: init, scan, status, backup, check, doctor."""
+"""Commands about the collection and its catalog: init, scan, relocate, status, backup, check, doctor."""
 
 import sys
 from pathlib import Path
@@ -22,9 +22,18 @@ from topicture.collection.words import printable
 __all__ = ["register"]
 
 
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        help="Leave out what matches, from now on ('Export/', '*.png'); may be repeated. '' forgets all patterns.",
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (init, scan, status, backup, check, doctor):
+    for command in (init, scan, relocate, status, backup, check, doctor):
         app.command()(command)
 
 
@@ -44,6 +53,7 @@ def init(
         list[str] | None,
         typer.Option(help="What to measure on photos; may be repeated (see docs/vision.md)."),
     ] = None,
+    exclude: ExcludeOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -55,7 +65,7 @@ def init(
 
     library = Library.create(photos, catalog, recipe=custom_recipe(view, network))
     with Stages(quiet=quiet or as_json) as stages:
-        result = library.scan(report=stages)
+        result = library.scan(exclude=exclude, report=stages)
     if as_json:
         print_json({"catalog": library.folder, "scan": result})
     elif not quiet:
@@ -82,6 +92,7 @@ def scan(
             help="Where the photos are now, if the catalog was copied or the photos were moved away from it."
         ),
     ] = None,
+    exclude: ExcludeOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -94,13 +105,14 @@ def scan(
 
     library = find(catalog, photos)
     with Stages(quiet=quiet or as_json) as stages:
-        result = library.scan(root=root, withdraw_many=yes, report=stages)
+        result = library.scan(root=root, withdraw_many=yes, exclude=exclude, report=stages)
     if as_json:
         print_json(result)
     elif not quiet:
         print_scan(result)
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     tell_lines("Decided here, changed by another program", result.conflicts, quiet=quiet or as_json)
+    tell_lines("Sidecars left behind", result.left_behind, quiet=quiet or as_json)
     if result.withheld and not as_json:
         tell_lines("Tags whose keywords are gone from the files", result.withheld)
         if _may_withdraw(len(result.withheld)):
@@ -109,6 +121,22 @@ def scan(
             finish(result.skipped, result.conflicts)
             return
     finish(result.skipped, result.conflicts, result.withheld)
+
+
+def relocate(
+    photos: Annotated[Path, typer.Argument(help="The folder where the photos are now.")],
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell the catalog where its photos are now, if they were moved away from it; their tree must be as it was."""
+    from topicture.app.verbs.relocating import relocate as turn_to
+
+    moved = turn_to(find(catalog), photos)
+    if as_json:
+        print_json(moved)
+        return
+    print(printable(f"{moved.found} of {counted(moved.known, 'photo')} found in {moved.now}."))
+    print("'topicture scan' finds what else has changed.")
 
 
 def is_terminal() -> bool:

@@ -25,7 +25,8 @@ def review(
         typer.Option(
             "--order",
             "-o",
-            help="What to ask first: uncertain, certain, or teaching (answers that help most).",
+            help="What to ask first: uncertain, certain, teaching (answers that help most), missing (tags that were "
+            "probably left out), or random (a sample that checks promises).",
         ),
     ] = "uncertain",
     of_tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only about this tag.")] = None,
@@ -40,17 +41,29 @@ def review(
     dry_run: Annotated[
         bool, typer.Option(help="With --accept-above: only say what would be accepted.")
     ] = False,
+    audit: Annotated[
+        bool,
+        typer.Option(
+            "--audit",
+            help="With --accept-above: first ask about 30 of them, drawn at random, and go by the answers.",
+        ),
+    ] = False,
     list_only: Annotated[bool, typer.Option("--list", help="Print the questions and ask nothing.")] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Answer suggestions one by one, or accept many at once."""
-    from topicture.app.cli.review_loop import ask_in_terminal
+    from topicture.app.cli.review_loop import ask_in_terminal, audit_in_terminal
     from topicture.app.console.tables import print_bulk, print_questions
 
     library = find(catalog)
     if accept_above is not None:
+        if audit and not dry_run:
+            refused = audit_in_terminal(library, accept_above, tag=of_tag)
+            if refused:
+                print(refused)
+                return
         bulk = library.accept_above(accept_above, tag=of_tag, dry_run=dry_run)
         if as_json:
             print_json(bulk)
@@ -63,7 +76,7 @@ def review(
     elif list_only or not (sys.stdin.isatty() and sys.stdout.isatty()):
         print_questions(questions)
     else:
-        print(ask_in_terminal(library, questions))
+        print(ask_in_terminal(library, library.mixed(questions)))
 
 
 def tag(

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from topicture.app.verbs.library import Library
     from topicture.app.verbs.reviewing import Question
 
-__all__ = ["HELP", "ask_in_terminal"]
+__all__ = ["HELP", "ask_in_terminal", "audit_in_terminal"]
 
+LEAST_BELIEF = 0.25  # that the asked precision is reached, after an audit
 HELP = "y yes · n no · s skip · u undo the last answer · q stop"
 
 
@@ -60,3 +61,28 @@ def ask_in_terminal(
         answered.append((position, key, step))
         position += 1
     return f"{n_yes} accepted, {n_no} rejected. 'topicture write' writes accepted tags into sidecars."
+
+
+def audit_in_terminal(
+    library: "Library",
+    precision: float,
+    *,
+    tag: str | None = None,
+    read_key: Callable[[], str] = click.getchar,
+    say: Callable[[str], None] = print,
+) -> str:
+    """Ask about a sample of what would be accepted; why the rest should not be, or the empty string where it may."""
+    from topicture.app.verbs.asking.drawing_lots import audit_verdict
+
+    sample = library.audit_sample(precision, tag=tag)
+    if not sample:
+        return ""
+    ask_in_terminal(library, sample, read_key=read_key, say=say)
+    audit = library.audit(sample)
+    if audit.asked and audit_verdict(audit, precision) >= LEAST_BELIEF:
+        say(f"{audit.right} of {audit.asked} were right: the rest is accepted.")
+        return ""
+    return (
+        f"{audit.right} of {audit.asked} were right: too few for {precision:.0%}, the rest is not accepted. "
+        "'topicture learn' takes the answers in."
+    )

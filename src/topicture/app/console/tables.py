@@ -77,6 +77,12 @@ def print_scan(report: "ScanReport") -> None:
         )
     if report.conflicts:
         print(f"{_conflicts_line(len(report.conflicts))}.")
+    if report.left_out:
+        kinds = " and ".join(
+            f"{n:,} {kind}{'s' * (n != 1)}" for kind, n in sorted(report.left_out.items(), reverse=True)
+        )
+        verb = "was" if sum(report.left_out.values()) == 1 else "were"
+        print(f"{kinds} {verb} left out; 'topicture doctor' says why.")
     if report.missing_sidecars:
         print(f"{_missing_line(report.missing_sidecars)}; 'topicture write' writes them again.")
 
@@ -150,6 +156,12 @@ def print_learned(report: "LearnReport", *, verbose: bool = False) -> None:
         shown = ", ".join(f"{member.model} {_weight(member):.2f}" for member in best[:SHOWN_MEMBERS])
         more = len(members) - min(SHOWN_MEMBERS, len(best))
         print(f"Weights: {shown}" + (f"; --verbose shows {more} more." if more else "."))
+    if report.warning:
+        print(report.warning)
+    if report.completeness is not None:
+        print(
+            f"By random questions, {report.completeness:.0%} of the tags that are true of tagged photos were given."
+        )
     if report.too_rare:
         print(f"{counted(len(report.too_rare), 'word is', 'words are')} on too few photos to be learned.")
 
@@ -193,6 +205,14 @@ def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
     if report["calibration_error"] is not None:
         print(
             f"Mean difference between promised and observed, from 10% on: {report['calibration_error']:.1%}"
+        )
+    if report.get("warning"):
+        print(printable(report["warning"]))
+    complete = report.get("completeness")
+    if complete:
+        print(
+            f"Tags given, of those that are true: {complete['overall']:.0%} ± {complete['deviation']:.0%}, by "
+            f"{counted(complete['questions'], 'random question')}"
         )
     target = f"{report['target_precision']:.0%} precise from"
     table = _table(
@@ -242,6 +262,7 @@ def print_hits(hits: "list[SearchHit]") -> None:
     for hit in hits:
         words = ", ".join(
             f"{printable(word)} {'yes' if word in hit.said and p else 'no' if word in hit.said else f'{p:.0%}'}"
+            + (" by machine" if word in hit.by_machine else "")
             for word, p in hit.words.items()
         )
         print(f"{hit.probability:5.0%}  {printable(hit.path)}  ({words})")
@@ -266,6 +287,11 @@ def print_bulk(report: "BulkReport") -> None:
     )
     for word, threshold, n in report.tags[:SHOWN_TAGS]:
         print(f"{n:6}  {printable(word)} (from {threshold:.0%})")
+    if report.too_little:
+        print(
+            f"Asked for {report.precision:.0%}: too little evidence for {counted(report.too_little, 'tag')}; "
+            "answers in 'topicture review' give more."
+        )
     if report.accepted and not report.dry_run:
         print("'topicture undo' takes this back; 'topicture write' writes it into sidecars.")
 

@@ -15,17 +15,33 @@ __all__ = ["print_edit", "print_policies", "print_proposals", "print_words"]
 
 
 def print_words(words: "list[WordSummary]") -> None:
+    """As a tree: words below others stand behind them, indented; counts are of photos with the word or any below."""
+    shown = {word.word for word in words}
+    below: dict[str | None, list[WordSummary]] = {}
     for word in words:
-        notes = [f"rejected for {counted(word.rejected, 'photo')}"] if word.rejected else []
-        if word.parent is not None:
-            notes.append(f"below {word.parent}")
-        if word.policy == "never":
-            notes.append("never suggested")
-        elif word.policy == "accept":
-            notes.append(f"accepted from {word.accept_from:.0%} precision on")
-        if word.merged:
-            notes.append(f"was {', '.join(word.merged)}")
-        print(printable(f"{word.photos:7}  {word.word}" + (f"  ({'; '.join(notes)})" if notes else "")))
+        below.setdefault(word.parent if word.parent in shown else None, []).append(word)
+    waiting = [(word, 0) for word in reversed(below.get(None, ()))]
+    while waiting:
+        word, depth = waiting.pop()
+        notes = _notes(word, shown)
+        line = f"{word.photos_below:7}  {'  ' * depth}{word.word}" + (
+            f"  ({'; '.join(notes)})" if notes else ""
+        )
+        print(printable(line))
+        waiting += [(each, depth + 1) for each in reversed(below.get(word.word, ()))]
+
+
+def _notes(word: "WordSummary", shown: set[str]) -> list[str]:
+    notes = [f"rejected for {counted(word.rejected, 'photo')}"] if word.rejected else []
+    if word.parent is not None and word.parent not in shown:
+        notes.append(f"below {word.parent}")
+    if word.policy == "never":
+        notes.append("never suggested")
+    elif word.policy == "accept":
+        notes.append(f"accepted from {word.accept_from:.0%} precision on")
+    if word.merged:
+        notes.append(f"was {', '.join(word.merged)}")
+    return notes
 
 
 def print_edit(edit: "WordEdit") -> None:

@@ -110,17 +110,26 @@ def _in_words_of(training_tags: TrainingTags, vocabulary: Vocabulary) -> Trainin
     old = [training_tags.vocabulary.index(w) for w in present]
     new = [vocabulary.index(w) for w in present]
     shape = (len(training_tags.images), len(vocabulary))
-    truth, rejected = np.zeros(shape, bool), np.zeros(shape, bool)
+    truth, rejected, given, asked = (np.zeros(shape, bool) for _ in range(4))
     known = np.repeat(training_tags.captioned[:, None], len(vocabulary), axis=1)
     for table, source in (
         (truth, training_tags.truth),
         (rejected, training_tags.rejected),
+        (given, training_tags.given),
+        (asked, training_tags.asked),
         (known, training_tags.known),
     ):
         table[:, new] = source[:, old]
     captions = [[word for word in words if word in vocabulary] for words in training_tags.captions]
     return replace(
-        training_tags, vocabulary=vocabulary, captions=captions, truth=truth, known=known, rejected=rejected
+        training_tags,
+        vocabulary=vocabulary,
+        captions=captions,
+        truth=truth,
+        known=known,
+        rejected=rejected,
+        given=given,
+        asked=asked,
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from posixpath import dirname as folder_of
 
 import numpy as np
 
@@ -73,8 +74,9 @@ def annotate(
             catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary
         )
         report("Annotating", 0, None)
-        presence = learned.presence(_unseen(learned, description.corpus))
-        numbers = np.array([images[i].image for i in description.kept])
+        places = [folder_of(images[i].path) for i in description.positions]
+        presence = learned.presence(description.corpus, places)
+        numbers = np.array([images[i].image for i in description.positions])
 
         def chosen() -> tuple[np.ndarray, list[Chosen]]:
             wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
@@ -107,12 +109,6 @@ def annotate(
             *([trouble] if trouble else []),
         ),
     )
-
-
-def _unseen(learned: Learned, corpus: Corpus) -> np.ndarray:
-    """p(word | photo), (D, V), by models that have not seen the photo's own tags."""
-    p = learned.annotator.annotate(corpus)
-    return p if learned.answers is None else learned.answers.put_into(p, corpus.image_ids)
 
 
 def _boxes(
@@ -167,7 +163,7 @@ def _wanted(
     ] = {}  # by the names of today: of what was merged since the model was learned, several
     for column, word in enumerate(learned.vocabulary):
         columns.setdefault(means.get(word, word), []).append(column)
-    for image, word, verdict, source in catalog.decisions.all_tags():
+    for image, word, verdict, source in catalog.tree.with_implied(catalog.decisions.all_tags()):
         if image not in row:
             continue
         if verdict == "present" and source in CAPTIONING and not everything:

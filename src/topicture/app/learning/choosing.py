@@ -19,6 +19,8 @@ from topicture.models.registry import make_annotator
 
 __all__ = ["Chosen", "choose_and_fit", "fit"]
 
+# Models that learn from nearly all groups, as the one that is used learns from all.
+N_FAR_FOLDS = 6
 _STAGES = {"try": "Trying models", "learn": "Learning"}
 
 
@@ -29,6 +31,7 @@ class Chosen(NamedTuple):
     trial: Trial  # how it did on hidden captions
     members: list[MemberTrial]  # what `auto` tried
     scores: HeldOut  # of annotators just like it, to calibrate probabilities on
+    far_scores: HeldOut | None  # the same with whole groups hidden
 
 
 def choose_and_fit(
@@ -37,6 +40,7 @@ def choose_and_fit(
     judged: NDArray[np.bool_],
     *,
     groups: ArrayLike | None = None,
+    far_groups: ArrayLike | None = None,
     budget_seconds: float,
     seed: int,
     report: Report,
@@ -46,7 +50,7 @@ def choose_and_fit(
 
     `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores, but for
     captioned ones beyond the sample that `auto` tries a large collection on. `groups` as for `folds_of`: images that
-    are hidden together. `budget_seconds` is for `auto`.
+    are hidden together; with `far_groups` folds of these are scored as well. `budget_seconds` is for `auto`.
     """
     if model == "auto":
         found = learn_auto(
@@ -57,7 +61,8 @@ def choose_and_fit(
             seed=seed,
             callback=_stages(report, trace),
         )
-        return Chosen(found.annotator, found.trial, found.members, found.held_out)
+        far = _far_scores(found.annotator, corpus, far_groups, seed, report)
+        return Chosen(found.annotator, found.trial, found.members, found.held_out, far)
     annotator = fit(model, corpus, "Learning", report, trace)
     scores = held_out_again(
         annotator,
@@ -67,7 +72,23 @@ def choose_and_fit(
         seed=seed,
         on_fold=lambda done, total: report("Hiding tags", done, total),
     )
-    return Chosen(annotator, judge(model, corpus, scores), [], scores)
+    far = _far_scores(annotator, corpus, far_groups, seed, report)
+    return Chosen(annotator, judge(model, corpus, scores), [], scores, far)
+
+
+def _far_scores(
+    annotator: Annotator, corpus: Corpus, far_groups: ArrayLike | None, seed: int, report: Report
+) -> HeldOut | None:
+    if far_groups is None:
+        return None
+    return held_out_again(
+        annotator,
+        corpus,
+        groups=far_groups,
+        n_folds=N_FAR_FOLDS,
+        seed=seed,
+        on_fold=lambda done, total: report("Hiding whole groups of tags", done, total),
+    )
 
 
 @all_or_nothing()

@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from topicture.annotations.choice.presence import (
-    JudgedPairs,
-    Presence,
-    calibration_error,
-    cross_fitted,
-    fit_presence,
-    reliability,
-    thresholds,
-)
-from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
+from topicture.annotations.choice.presence import JudgedPairs, calibration_error, reliability, thresholds
+from topicture.annotations.choice.trials import N_FOLDS, Trial
+from topicture.annotations.shift.completeness import Completeness
+from topicture.annotations.shift.worlds import find_worlds
+from topicture.app.learning.calibrating import differing, trust
 from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
@@ -58,6 +53,8 @@ class LearnReport:
     region_model: str | None
     calibration_error: float
     skipped: tuple[str, ...]
+    warning: str = ""  # where tagged and untagged photos differ
+    completeness: float | None = None  # share of the true tags that were given, once questions told
 
 
 def learn(
@@ -103,19 +100,22 @@ def learn(
         )
         corpus, kept = description.corpus, description.positions
         n_tagged = int(corpus.tagged.sum())
-        truth, known = training_tags.truth[kept], training_tags.known[kept]
-        groups = look_alikes(corpus, [folder_of(training_tags.images[i].path) for i in kept])
-        annotator, trial, members, scores = choose_and_fit(
+        places = [folder_of(training_tags.images[i].path) for i in kept]
+        world = find_worlds(corpus, places, seed=seed)
+        groups = look_alikes(corpus, places)
+        annotator, trial, members, scores, far_scores = choose_and_fit(
             corpus,
             model,
-            known.any(axis=1),
+            training_tags.known[kept].any(axis=1),
             groups=groups,
+            far_groups=None if world is None else world.groups,
             budget_seconds=budget_seconds,
             seed=seed,
             report=report,
             trace=trace,
         )
-        presence, pairs = _calibrate(scores, truth, known, seed)
+        trusted = trust(corpus, training_tags, kept, scores, far_scores, world, seed=seed)
+        pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
             region_annotator, of_regions = choose_region_model(corpus, REGION_MODELS, groups, seed, report)
@@ -124,12 +124,17 @@ def learn(
         by_region = next(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )
-        told = {**_told(trial, members, pairs, corpus, min_count, n_tagged), "regions": of_regions}
+        told = _told(trial, members, pairs, corpus, min_count, n_tagged, trusted.completeness)
+        told |= {
+            "warning": warning,
+            "far_share": 0.0 if world is None else world.share,
+            "regions": of_regions,
+        }
         learned = Learned(
             annotator,
             region_annotator,
             description.features,
-            presence,
+            trusted.calibration,
             pairs.above(LEAST_PRESENCE),
             told,
             UnseenAnswers.of(corpus, scores),
@@ -159,6 +164,8 @@ def learn(
         region_model=by_region.name if by_region else None,
         calibration_error=told["calibration_error"],
         skipped=unreadable_lines(description, training_tags.images),
+        warning=warning,
+        completeness=None if trusted.completeness is None else trusted.completeness.overall,
     )
 
 
@@ -176,7 +183,7 @@ def look_at(
     if not images:
         raise CorpusError("there are no photos; run 'topicture scan'")
 
-    def progress(done: int, total: int) -> None:
+    def progress(done: int, total: int | None) -> None:
         report("Looking at photos", done, total)
         if done == total:  # what was seen is yet to be put into words and numbers
             report("Describing photos", 0, None)
@@ -210,17 +217,14 @@ def unreadable_lines(description: Description, images: Iterable[LivingImage]) ->
     return tuple(str(FileTrouble(paths[bad.source], bad.reason)) for bad in description.unreadable)
 
 
-def _calibrate(scores: HeldOut, truth: Any, known: Any, seed: int) -> tuple[Presence, JudgedPairs]:
-    # Captioned photos of a large collection that were not in its sample have no scores.
-    judged = known.any(axis=1) & scores.p.any(axis=1)
-    p, truth, known = scores.p[judged], truth[judged], known[judged]
-    presence = fit_presence(p, truth, known, seed=seed)
-    honest = cross_fitted(p, truth, known, scores.fold_of[judged], seed=seed)
-    return presence, JudgedPairs.of(honest, truth, known)
-
-
 def _told(
-    trial: Trial, members: list[Any], pairs: JudgedPairs, corpus: Corpus, min_count: int, n_tagged: int
+    trial: Trial,
+    members: list[Any],
+    pairs: JudgedPairs,
+    corpus: Corpus,
+    min_count: int,
+    n_tagged: int,
+    completeness: Completeness | None,
 ) -> dict[str, Any]:
     """The report that goes into the model's folder."""
     bins = reliability(pairs)
@@ -234,8 +238,16 @@ def _told(
         "reliability": [b._asdict() for b in bins],
         "calibration_error": calibration_error(bins),
         "target_precision": TOLD_PRECISION,
+        "completeness": None if completeness is None else _completeness(completeness),
         "tags": [
-            _tag(word, corpus.vocabulary[word], pairs, float(enough[word])) for word in range(corpus.n_words)
+            {
+                **_tag(word, corpus.vocabulary[word], pairs, float(enough[word])),
+                "completeness": None if completeness is None else float(completeness.words[word]),
+                "completeness_deviation": None
+                if completeness is None
+                else float(completeness.deviation[word]),
+            }
+            for word in range(corpus.n_words)
         ],
     }
 
@@ -245,15 +257,26 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
 
 
+def _completeness(found: Completeness) -> dict[str, Any]:
+    return {
+        "overall": found.overall,
+        "deviation": found.overall_deviation,
+        "questions": found.n_questions,
+    }
+
+
 def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:
     mine = pairs.word == number
-    suggested = mine & (pairs.presence >= 0.5)
+    weights = pairs.weights
+    suggested = mine & (pairs.presence >= 0.5) & (weights > 0)
     above = mine & (pairs.presence >= threshold)
     return {
         "word": word,
-        "photos": int(pairs.truth[mine].sum()),
-        "suggested": int(suggested.sum()),
-        "precision": float(pairs.truth[suggested].mean()) if suggested.any() else None,
+        "photos": round(float(weights[mine] @ pairs.truth[mine])),
+        "suggested": round(float(weights[suggested].sum())),
+        "precision": float(np.average(pairs.truth[suggested], weights=weights[suggested]))
+        if suggested.any()
+        else None,
         "threshold": threshold if np.isfinite(threshold) else None,
-        "accepted": int(above.sum()),
+        "accepted": round(float(weights[above].sum())),
     }

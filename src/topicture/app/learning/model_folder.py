@@ -9,18 +9,21 @@ report.json            choice of the model, reliability, precision of each tag
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topicture.annotations.choice.presence import JudgedPairs, Presence
+from topicture.annotations.choice.presence import JudgedPairs
+from topicture.annotations.shift.calibration import Calibration
+from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
 from topicture.app.learning.reports import load_report
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.atomic import new_folder
-from topicture.corpus import Vocabulary
+from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import ModelFileError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.files import read_model, write_model
@@ -38,7 +41,7 @@ class Learned:
     annotator: Annotator
     region_annotator: Annotator | None
     features: Features
-    presence: Presence
+    calibration: Calibration
     pairs: JudgedPairs
     report: dict[str, Any] = field(repr=False)
     answers: UnseenAnswers | None = field(default=None, repr=False)
@@ -46,6 +49,16 @@ class Learned:
     @property
     def vocabulary(self) -> Vocabulary:
         return self.annotator.vocabulary_
+
+    def presence(self, corpus: Corpus, places: Sequence[str]) -> NDArray[np.float64]:
+        """How probably each word is true of each photo, (D, V), photo by photo; `places` (D,) are their folders.
+
+        Photos that the model has learned from get what was said while their tags were hidden.
+        """
+        p = self.annotator.annotate(corpus)
+        if self.answers is not None:
+            p = self.answers.put_into(p, corpus.image_ids)
+        return self.calibration(p, corpus, places)
 
 
 def save_learned(folder: Path, learned: Learned) -> None:
@@ -57,9 +70,8 @@ def save_learned(folder: Path, learned: Learned) -> None:
         write_model(
             new / "features.safetensors", {"features": learned.features.spec()}, learned.features.to_arrays()
         )
-        parts = learned.pairs._asdict()
-        pairs = {f"pairs/{name}": value for name, value in parts.items() if value is not None}
-        write_model(new / "presence.safetensors", {}, {**learned.presence.to_arrays(), **pairs})
+        arrays = calibration_arrays(learned.calibration, learned.pairs)
+        write_model(new / "presence.safetensors", {}, arrays)
         if learned.answers is not None:
             write_model(new / "answers.safetensors", {}, learned.answers.to_arrays())
         (new / "report.json").write_text(json.dumps(learned.report, indent=1), encoding="utf-8")
@@ -77,59 +89,36 @@ def load_learned(folder: Path, *, regions: bool = True) -> Learned:
     header, arrays = read_model(folder / "features.safetensors")
     try:
         features = Features.from_arrays(arrays, header["features"])
-    except KeyError as missing:
+    except (KeyError, TypeError) as missing:
         raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
-    presence, pairs = load_judged(folder, len(annotator.vocabulary_))
+    calibration, pairs = load_judged(folder, len(annotator.vocabulary_))
     return Learned(
         annotator,
         load_region_annotator(folder) if regions else None,
         features,
-        presence,
+        calibration,
         pairs,
         load_report(folder),
         load_answers(folder, len(annotator.vocabulary_)),
     )
 
 
-def load_judged(folder: Path, n_words: int) -> tuple[Presence, JudgedPairs]:
+def load_judged(folder: Path, n_words: int) -> tuple[Calibration, JudgedPairs]:
     """The calibration of a model of `n_words` words, and what it was judged by; raises ModelFileError."""
     _, arrays = read_model(folder / "presence.safetensors")
     try:
-        presence = Presence(**{name: arrays[name] for name in Presence._fields})
-        needed = {name: arrays[f"pairs/{name}"] for name in ("word", "presence", "truth")}
-        pairs = JudgedPairs(**needed, weight=arrays.get("pairs/weight"), group=arrays.get("pairs/group"))
-    except KeyError as missing:
+        calibration, pairs = calibration_of(arrays)
+    except (KeyError, TypeError) as missing:
         raise ModelFileError(f"{folder}: the model is incomplete ({missing}); learn again") from None
-    for what, is_right in _fits(presence, pairs, n_words):
-        if not is_right:
-            raise ModelFileError(f"{folder}: the {what} does not fit the model; learn again")
-    return Presence(*(np.asarray(array, np.float64) for array in presence)), pairs
+    for what in misfits(calibration, pairs, n_words):
+        raise ModelFileError(f"{folder}: the {what} does not fit the model; learn again")
+    return calibration, pairs
 
 
 def load_answers(folder: Path, n_words: int) -> UnseenAnswers | None:
     """What a model of `n_words` words answered while tags were hidden, where that was kept; raises ModelFileError."""
     path = folder / "answers.safetensors"
     return UnseenAnswers.from_arrays(read_model(path)[1], n_words, str(path)) if path.exists() else None
-
-
-def _fits(presence: Presence, pairs: JudgedPairs, n_words: int) -> Iterator[tuple[str, bool]]:
-    """What the calibration must be like for a vocabulary of `n_words` words."""
-    shapes = {
-        "coefficients": (4,),
-        **dict.fromkeys(("frequency", "share", "offsets"), (n_words,)),
-        **dict.fromkeys(("knots", "values"), (len(presence.knots),)),
-    }
-    for name, shape in shapes.items():
-        array = getattr(presence, name)
-        yield f"calibration '{name}'", array.shape == shape and array.dtype.kind == "f"
-    yield "calibration 'knots'", presence.knots.size > 0 and bool((np.diff(presence.knots) >= 0).all())
-    for name, array in pairs._asdict().items():
-        yield f"list of judged pairs '{name}'", array is None or array.shape == (len(pairs.word),)
-    words = pairs.word
-    yield (
-        "list of judged words",
-        words.dtype.kind in "iu" and bool(((words >= 0) & (words < n_words)).all()),
-    )
 
 
 def incomplete_models(catalog: Catalog) -> list[str]:

@@ -1,4 +1,8 @@
-"""What people have said about the photos, in the form that learning needs."""
+"""What people have said about the photos, in the form that learning needs.
+
+What was accepted in bulk is the model's own opinion: it is no caption, teaches nothing and counts as not judged, until
+a person confirms it.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,7 +13,7 @@ from numpy.typing import NDArray
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import CAPTIONING
+from topicture.store.decisions.decisions import BY_MACHINE, CAPTIONING
 from topicture.store.files import LivingImage
 
 __all__ = ["TrainingTags", "gather"]
@@ -25,9 +29,11 @@ class TrainingTags:
     vocabulary : words that enough photos carry
     captions : the words of each photo, those outside the vocabulary left out
     truth : (D, V) bool, the photo has the word
-    known : (D, V) bool, a person has judged the pair; what was accepted in bulk is the model's own opinion
+    known : (D, V) bool, a person has judged the pair
     rejected : (D, V) bool
     captioned : (D,) bool, the photo has a caption of its owner's
+    given : (D, V) bool, the word is in that caption, rather than an answer to a question
+    asked : (D, V) bool, an answer to a question that was drawn at random ("did you leave this out?")
     too_rare : words that too few photos carry
     """
 
@@ -38,6 +44,8 @@ class TrainingTags:
     known: NDArray[np.bool_]
     rejected: NDArray[np.bool_]
     captioned: NDArray[np.bool_]
+    given: NDArray[np.bool_]
+    asked: NDArray[np.bool_]
     too_rare: tuple[str, ...]
 
 
@@ -50,8 +58,8 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
     position = {image.image: i for i, image in enumerate(images)}
     tags = [
         (position[image], word, verdict, source)
-        for image, word, verdict, source in catalog.decisions.all_tags()
-        if image in position
+        for image, word, verdict, source in catalog.tree.with_implied(catalog.decisions.all_tags())
+        if image in position and source not in BY_MACHINE
     ]
     counts = Counter(word for _, word, verdict, _ in tags if verdict == "present")
     if not counts:
@@ -63,7 +71,8 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
         raise CorpusError(f"no tag is on at least {min_count} photos; tag more, or lower --min-count")
     column = {word: i for i, word in enumerate(frequent)}
     shape = (len(images), len(frequent))
-    truth, known, rejected, in_bulk = (np.zeros(shape, bool) for _ in range(4))
+    truth, known, rejected, given, asked = (np.zeros(shape, bool) for _ in range(5))
+    drawn = catalog.questions.pairs()
     captioned = np.zeros(len(images), bool)
     captions: list[list[str]] = [[] for _ in images]
     for row, word, verdict, source in tags:
@@ -71,12 +80,15 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
         if word not in column:
             continue
         truth[row, column[word]] = verdict == "present"
-        rejected[row, column[word]] = verdict == "rejected"
+        rejected[row, column[word]] = verdict == "rejected" and source != "delete"
         known[row, column[word]] = True
-        in_bulk[row, column[word]] = source == "bulk"
+        given[row, column[word]] = verdict == "present" and source in CAPTIONING
+        asked[row, column[word]] = source == "review" and (images[row].image, word) in drawn
         if verdict == "present":
             captions[row].append(word)
     known[captioned] = True
-    known &= ~in_bulk
     rare = tuple(sorted(word for word, n in counts.items() if n < min_count))
-    return TrainingTags(images, Vocabulary(frequent), captions, truth, known, rejected, captioned, rare)
+    asked &= captioned[:, None]
+    return TrainingTags(
+        images, Vocabulary(frequent), captions, truth, known, rejected, captioned, given, asked, rare
+    )

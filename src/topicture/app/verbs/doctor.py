@@ -41,6 +41,9 @@ def examine() -> list[Finding]:
         *(_library(name) for name in LIBRARIES),
         _sqlite(),
         *(_network(name) for name in NETWORKS),
+        _extra("HEIC photos", "heic", "pi-heif"),
+        _extra("RAW files", "raw", "rawpy"),
+        Finding("videos", True, "always left out: Topicture looks at photos only", needed=False),
         _compute(),
         _room(),
         Finding(
@@ -57,6 +60,12 @@ def _library(name: str) -> Finding:
         return Finding(name, True, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
         return Finding(name, False, f"not installed: pip install {name}")
+
+
+def _extra(what: str, extra: str, name: str) -> Finding:
+    library = _library(name)
+    missing = f"left out or not looked at: pip install 'topicture[{extra}]'"
+    return Finding(what, library.ok, f"{name} {library.detail}" if library.ok else missing, needed=False)
 
 
 def _sqlite() -> Finding:

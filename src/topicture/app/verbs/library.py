@@ -11,12 +11,13 @@ Every call opens the catalog and closes it again, so a long-lived program never 
 change something hold the catalog's lock meanwhile; a second writer gets a CatalogBusy that names the first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from topicture.app.progress import Report, Trace, silent, untold
 from topicture.app.verbs.answering import VERDICTS, answer, delete_tag
+from topicture.app.verbs.asking.of_library import AskingVerbs
 from topicture.app.verbs.finding import find_above, named_catalog, refuse_photos_elsewhere
 from topicture.app.verbs.photos import AnyPath, file_of_photo, find_photo, open_conflicts
 from topicture.store import Catalog
@@ -28,8 +29,9 @@ if TYPE_CHECKING:  # a verb imports what it needs when it is called: `status` sh
     from topicture.app.learning.annotating import AnnotateReport
     from topicture.app.learning.labelling import Labelled
     from topicture.app.learning.learning import LearnReport
+    from topicture.app.verbs.asking.question import Question
     from topicture.app.verbs.exchange import ExportReport, ImportReport
-    from topicture.app.verbs.reviewing import BulkReport, Question
+    from topicture.app.verbs.reviewing import BulkReport
     from topicture.app.verbs.scanning import ScanReport
     from topicture.app.verbs.searching import SearchHit, SimilarPhoto
     from topicture.app.verbs.status import ModelSummary, Status
@@ -39,7 +41,7 @@ if TYPE_CHECKING:  # a verb imports what it needs when it is called: `status` sh
 __all__ = ["VERDICTS", "Library"]
 
 
-class Library:
+class Library(AskingVerbs):
     """A collection and its catalog, which lies in `folder`."""
 
     def __init__(self, folder: AnyPath, *, around: Path | None = None):
@@ -89,13 +91,18 @@ class Library:
     # --- Collection ----------------------------------------------------------------------------------------
 
     def scan(
-        self, *, root: AnyPath | None = None, withdraw_many: bool = False, report: Report = silent
+        self,
+        *,
+        root: AnyPath | None = None,
+        withdraw_many: bool = False,
+        exclude: Sequence[str] | None = None,
+        report: Report = silent,
     ) -> "ScanReport":
         """Bring the catalog up to date with the folder, or with `root` if the photos are there now; see `scanning`."""
         from topicture.app.verbs.scanning import scan
 
         with self._write("scan", None if root is None else Path(root)) as catalog:
-            return scan(catalog, withdraw_many=withdraw_many, report=report)
+            return scan(catalog, withdraw_many=withdraw_many, exclude=exclude, report=report)
 
     def status(self) -> "Status":
         """Where the collection stands."""

@@ -9,6 +9,8 @@ from itertools import chain, islice
 
 import numpy as np
 
+from topicture.app.verbs.asking.drawing_lots import least_probabilities, missing_words, strata_order
+from topicture.app.verbs.asking.question import Question
 from topicture.errors import CorpusError, DataNotFound, TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import CAPTIONING, Decision
@@ -17,17 +19,7 @@ from topicture.store.suggestions import Open
 
 __all__ = ["ORDERS", "BulkReport", "Question", "accept_above", "queue"]
 
-ORDERS = ("uncertain", "certain", "teaching")
-
-
-@dataclass(frozen=True)
-class Question:
-    """Is this word true of this photo?"""
-
-    path: str
-    image: int
-    word: str
-    probability: float
+ORDERS = ("uncertain", "certain", "teaching", "missing", "random")
 
 
 @dataclass(frozen=True)
@@ -39,6 +31,7 @@ class BulkReport:
     photos: int
     tags: tuple[tuple[str, float, int], ...]
     dry_run: bool
+    too_little: int = 0  # tags with probable suggestions, and too little evidence for that precision
 
 
 def queue(
@@ -54,16 +47,23 @@ def queue(
 
     Parameters
     ----------
-    order : "uncertain" (nearest to even odds), "certain" (most probable), or "teaching" (photos whose answers help most
-        with the others; all suggestions of a photo together)
+    order : "uncertain" (nearest to even odds), "certain" (most probable), "teaching" (photos whose answers help most
+        with the others; all suggestions of a photo together), "missing" (words that tagged photos most probably lack by
+        oversight) or "random" (a sample in strata of probability, by which promises are checked)
     tag, image : only about this word, or this photo
     by_image : keep the suggestions of a photo together, whatever the order
     """
     if order not in ORDERS:
         raise TopictureError(f"there is no order {order!r}; there are: {', '.join(ORDERS)}")
+    if order == "missing":
+        return missing_words(catalog, tag=tag, image=image, limit=limit)
     model = catalog.suggestions.newest().id
     if image is not None:
         questions = _of_image(catalog, model, image, order, tag)
+    elif order == "random":
+        open_ = catalog.suggestions.open(model, word=tag)
+        ranks = strata_order([suggestion.probability for suggestion in open_]).tolist()
+        questions = (open_[i] for i in sorted(range(len(open_)), key=ranks.__getitem__))
     elif order == "teaching":
         questions = _teaching(catalog, model, tag, limit)
     else:
@@ -131,17 +131,16 @@ def accept_above(
 ) -> BulkReport:
     """Accept every suggestion whose tag reaches a precision from its probability on, judged on held-out human tags.
 
-    One undo takes all of it back.
+    What is accepted stays marked as the machine's: nothing is learned from it until somebody confirms it. One undo
+    takes all of it back.
     """
-    from topicture.app.verbs.words.policies import least_presence
-
     if not 0 < precision < 1:
         raise TopictureError(f"the precision lies between 0 and 1, as in 0.95; not {precision:g}")
     model = catalog.suggestions.newest()
-    least = least_presence(catalog, model)(precision)
-    chosen = [
-        s for s in catalog.suggestions.open(model.id, word=tag) if s.probability >= least.get(s.word, np.inf)
-    ]
+    open_ = catalog.suggestions.open(model.id, word=tag)
+    least = least_probabilities(catalog, open_, precision)
+    chosen = [s for s in open_ if s.probability >= least.get(s.word, np.inf)]
+    doubtful = {s.word for s in open_ if s.probability >= 0.5 and not np.isfinite(least.get(s.word, np.inf))}
     if not dry_run:
         catalog.decisions.decide(
             [Decision(s.image, s.word, "present", model.id, s.probability) for s in chosen], "bulk"
@@ -152,4 +151,6 @@ def accept_above(
     tags = tuple(
         (word, float(least[word]), n) for word, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))
     )
-    return BulkReport(precision, len(chosen), len({s.image for s in chosen}), tags, dry_run)
+    return BulkReport(
+        precision, len(chosen), len({s.image for s in chosen}), tags, dry_run, too_little=len(doubtful)
+    )

@@ -1,16 +1,18 @@
 """Scan: bring the catalog up to date with the folder, touching nothing that has not changed."""
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from topicture.app.progress import Report, silent
-from topicture.app.verbs.sidecar_stamps import sidecar_stamp
+from topicture.app.verbs.sidecar_stamps import left_behind, sidecar_stamp
+from topicture.collection.excluded import Excluded
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
 from topicture.collection.identity import picture_id
+from topicture.collection.kinds import reads_raw
 from topicture.collection.metadata.keywords import Keywords, photo_keywords
 from topicture.collection.metadata.word_sources import PHOTO
 from topicture.collection.words import printable
@@ -26,6 +28,8 @@ BATCH = 64
 SETTLED_SECONDS = 2.0
 UNSETTLED = -1
 UNREAD = "unread "  # before the stamp of sidecars that could not be read: they are tried again next time
+# What is read of a file's metadata: files read by a version that read less are read again. (2: trees of tags, people)
+READING = 2
 # So many tags, or such a part of all, may go with their keywords before somebody is asked.
 FEW_WITHDRAWN, PART_WITHDRAWN = 20, 0.05
 
@@ -41,6 +45,8 @@ class ScanReport:
     conflicts : new ones, of words decided here that another program took out or put in
     withheld : tags that would be removed as well, but too many without a confirmation; nothing was changed about them
     missing_sidecars : sidecars that Topicture wrote and that are not there
+    left_out : how many videos and RAW files are no photos to this scan
+    left_behind : sidecars that still lie where their photo was before it was moved
     """
 
     files: int
@@ -55,6 +61,8 @@ class ScanReport:
     conflicts: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     missing_sidecars: int = 0
+    left_behind: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 class _Read(NamedTuple):
@@ -82,7 +90,13 @@ class _Progress:
     waiting: list[_Read] = field(default_factory=list)  # files that take tags away
 
 
-def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = silent) -> ScanReport:
+def scan(
+    catalog: Catalog,
+    *,
+    withdraw_many: bool = False,
+    exclude: Sequence[str] | None = None,
+    report: Report = silent,
+) -> ScanReport:
     """Look at every file's size and time stamp; read, hash and take keywords from those that are new or changed.
 
     Photos are known by their picture: a renamed or moved one keeps all that was decided about it. What is gone is
@@ -94,10 +108,19 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
     withdraw_many : bool
         Take away the tags whose keywords are gone from their files however many they are. Otherwise many of them are
         only listed, in `withheld`.
+    exclude : patterns
+        Files and folders to leave out from now on (see `excluded`); None leaves it at those that were given before.
     """
+    if exclude is not None:
+        Excluded(exclude)  # refused before anything is changed
+        catalog.set("exclude", list(filter(None, exclude)))
+    left_out: Counter[str] = Counter()
+    excluded = Excluded.below(catalog.root, catalog.get("exclude") or ())
+    walk = walk_photos(catalog.root, excluded=excluded, raw=reads_raw(), left_out=left_out)
     known = catalog.files.known()
     progress = _Progress(catalog.decisions.step("scan"), catalog.decisions.step("file"))
-    todo, seen = _compare(catalog.root, known, progress.skipped, report)
+    reads_more = catalog.get("reading") != READING
+    todo, seen = _compare(walk, known, reads_more, progress.skipped, report)
     remaining = iter(todo)
     done = 0
     while batch := list(islice(remaining, BATCH)):
@@ -112,37 +135,46 @@ def scan(catalog: Catalog, *, withdraw_many: bool = False, report: Report = sile
     with catalog.database.transaction():
         catalog.files.mark_gone(gone)
         _carry(catalog)
+        if todo or gone:
+            catalog.tree.settle(progress.first)
+        catalog.set("reading", READING)
         catalog.set("scanned", time.time())
     return ScanReport(
         files=len(seen),
         new=progress.new,
         changed=progress.changed,
-        unchanged=len(seen) - len(todo),
+        unchanged=len(seen) - sum(not _is_unchanged(found, known.get(found.path)) for found in todo),
         moved=progress.moved,
-        gone=len(gone),
+        gone=sum(not catalog.files.paths_of(known[path].image) for path in gone),
         decisions=progress.decisions,
         skipped=tuple(str(line) for line in progress.skipped),
         withdrawn=progress.withdrawn,
         conflicts=tuple(progress.conflicts),
         withheld=withheld,
         missing_sidecars=catalog.file_words.missing_sidecars(),
+        left_behind=tuple(left_behind(catalog)),
+        left_out=dict(left_out),
     )
 
 
 def _compare(
-    root: Path, known: dict[str, KnownFile], skipped: list[Skipped | str], report: Report
+    walk: Iterator[FoundPhoto | Skipped],
+    known: dict[str, KnownFile],
+    reads_more: bool,
+    skipped: list[Skipped | str],
+    report: Report,
 ) -> tuple[list[FoundPhoto], set[str]]:
     """The photos to read, and all paths that are there."""
     todo: list[FoundPhoto] = []
     seen: set[str] = set()
-    for found in walk_photos(root):
+    for found in walk:
         if isinstance(found, Skipped):
             skipped.append(found)
             continue
         seen.add(found.path)
         if len(seen) % 1000 == 0:
             report("Looking for photos", len(seen), None)
-        if not _is_unchanged(found, known.get(found.path)):
+        if reads_more or not _is_unchanged(found, known.get(found.path)):
             todo.append(found)
     report("Looking for photos", len(seen), len(seen))
     return todo, seen
@@ -221,11 +253,12 @@ def _note(
         progress.new += not was_known
         progress.moved += was_known
     else:
-        progress.changed += 1
+        progress.changed += not _is_unchanged(found, before)
         if before.image != image and not was_known:
             catalog.set("replaced", [*(catalog.get("replaced") or []), [before.image, image]])
     news = news or catalog.file_words.news(found.path, image, item.keywords.sources)
     catalog.file_words.apply(found.path, image, news, step)
+    catalog.tree.note(found.path, image, item.keywords.sources)
     progress.decisions += len(news.added) + len(news.returned)
     progress.withdrawn += len(news.withdrawn)
     for words, what in ((news.removed, "removed"), (news.contradicted, "added")):

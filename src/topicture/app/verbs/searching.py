@@ -3,6 +3,7 @@
 A photo's score is that of `search.index`, the probability that it has all the wanted words and none of the others. What
 a person has said about a word of a photo counts as certain, whatever the model thinks. Where several words are wanted,
 photos come first in which each has a region of its own: "dog on grass" is a dog and grass that both can be pointed at.
+A word means those below it in the tree, too: a photo of a tiger is one of an animal.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,10 @@ class SearchHit:
     image: int
     probability: float
     words: dict[str, float]
-    said: tuple[str, ...]  # words of the query that a person has decided on
+    said: tuple[str, ...]  # words of the query that were decided on
+    by_machine: tuple[
+        str, ...
+    ] = ()  # those of them that were accepted in bulk, and that nobody has confirmed
     regions: tuple[str, ...] = ()  # wanted words that have a region
 
 
@@ -105,10 +109,15 @@ class _Table:
         self._catalog = catalog
         self._vocabulary = vocabulary
         self._means = catalog.decisions.merged_words()
+        self._below = catalog.tree.below()
         self._indexed: slice | np.ndarray = slice(None)  # where the photos of the index stand among all
         self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
         self._wanted = query.wanted
         self._placed: dict[tuple[int, str], float] = {}
+        self._by_machine = {
+            word: set(catalog.decisions.images_with(self._names(word), "present", "bulk"))
+            for word in self._said
+        }
         self.images = self._candidates(index)
         self.log_presence = {word: self._of(word, index) for word in self._said}
 
@@ -141,7 +150,8 @@ class _Table:
                     word.word for word, (yes, no) in self._said.items() if image in yes or image in no
                 )
                 placed = tuple(word.word for word in self._wanted if (image, word.word) in self._placed)
-                yield SearchHit(paths[image], image, probability, words, said, placed)
+                machine = tuple(word.word for word, theirs in self._by_machine.items() if image in theirs)
+                yield SearchHit(paths[image], image, probability, words, said, machine, placed)
 
     def _names(self, word: QueryWord) -> list[str]:
         """The spellings of a word, and the names that it had before it was renamed or merged: a model may know them."""
@@ -151,8 +161,11 @@ class _Table:
 
     def _verdicts(self, word: QueryWord) -> tuple[set[int], set[int]]:
         spellings = self._names(word)
-        present = set(self._catalog.decisions.images_with(spellings, "present"))
+        present = set(self._catalog.decisions.images_with([*spellings, *self._words_below(word)], "present"))
         return present, set(self._catalog.decisions.images_with(spellings, "rejected")) - present
+
+    def _words_below(self, word: QueryWord) -> list[str]:
+        return sorted(set().union(*(self._below.get(spelling, ()) for spelling in self._names(word))))
 
     def _candidates(self, index: WordIndex | None) -> np.ndarray:
         """Ids of photos, ascending: all that the index has, and those that people tagged since."""
@@ -172,6 +185,16 @@ class _Table:
         spellings = self._names(word)
         if index is not None and (known := [s for s in spellings if s in index.vocabulary]):
             log_presence[self._indexed] = index.log_presence([index.vocabulary.index(s) for s in known])
+        for below in self._words_below(word):
+            if (
+                index is not None and below in index.vocabulary
+            ):  # at least as probable as the likeliest word below
+                likely = np.full(len(self.images), -np.inf)
+                likely[self._indexed] = index.log_presence([index.vocabulary.index(below)])
+                rejected = _sorted(set(self._catalog.decisions.images_with([below], "rejected")))
+                log_presence = np.maximum(
+                    log_presence, np.where(_is_in(self.images, rejected), -np.inf, likely)
+                )
         for images, value in zip(self._said[word], (0.0, -np.inf), strict=True):
             here = _sorted(images)
             log_presence[np.searchsorted(self.images, here[_is_in(here, self.images)])] = value

@@ -73,6 +73,7 @@ def write(
     proven = regions or beats_whole_photo(catalog)
     lacking = _Lacking(catalog, certainty if proven else None)
     least = None if regions is False or not proven else certainty
+    places = catalog.tree.paths()
     remaining = iter(due)
     pending: list[str] = []
     changes: list[PlannedWrite] = []
@@ -86,7 +87,7 @@ def write(
                 remove_exchanged(folder)
         for item in batch:
             try:
-                change, is_changed = _write_one(catalog, item, least, dry_run)
+                change, is_changed = _write_one(catalog, item, places, least, dry_run)
             except (OSError, TopictureError) as error:
                 reason = _reason(error)
                 pending.append(f"{printable(item.path)}: {reason}")
@@ -114,12 +115,18 @@ def _folders(catalog: Catalog, batch: list[Due]) -> set[Path]:
     return folders
 
 
-def _write_one(catalog: Catalog, due: Due, least: float | None, dry_run: bool) -> tuple[PlannedWrite, bool]:
+def _write_one(
+    catalog: Catalog, due: Due, places: dict[str, tuple[str, ...]], least: float | None, dry_run: bool
+) -> tuple[PlannedWrite, bool]:
     outcome = write_sidecar(
         catalog.file_of(due.path),  # never a path outside the collection, whatever the catalog says
-        add=[Tag(word.word, by_machine=word.by_machine, probability=word.probability) for word in due.add],
+        add=[
+            Tag(word.word, word.by_machine, word.probability, hierarchy=places.get(word.word, ()))
+            for word in due.add
+        ],
         remove=due.remove,
         regions=() if least is None else _regions(catalog, due, least),
+        places=places,
         dry_run=dry_run,
     )
     if not dry_run:

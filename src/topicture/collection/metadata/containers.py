@@ -1,6 +1,6 @@
 """The metadata blocks inside a photo file: XMP packets and IPTC records, found without decoding a pixel.
 
-JPEG, PNG, WebP and TIFF are read here directly rather than through an image library: only the blocks are read, not the
+Files are read here directly rather than through an image library: only the blocks are read, not the
 pictures, so that a folder of large scans costs little; text behind the pixels of a PNG and the extended XMP of a JPEG
 are seen; and no block may be larger than `MAX_BLOCK`, whatever its header claims. The walk ends after `MAX_SEGMENTS`
 steps: a file made of millions of empty segments is no photo, and reading it in the main process would take minutes.
@@ -11,8 +11,12 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
 from typing import BinaryIO
+
+from topicture.collection.metadata.boxes import BRANDS, heif_packets
+from topicture.collection.metadata.gif import gif_packets
 
 __all__ = ["MAX_BLOCK", "MAX_SEGMENTS", "Blocks", "png_text", "read_blocks"]
 
@@ -65,6 +69,12 @@ def read_blocks(path: str | os.PathLike) -> Blocks:
                 _read_webp(file, blocks)
             elif start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
                 _read_tiff(file, blocks)
+            elif start[:4] == b"GIF8":
+                for packet in gif_packets(file, partial(_take, file), _steps()):
+                    blocks.add(blocks.xmp, packet)
+            elif start[4:8] == b"ftyp" and start[8:] in BRANDS:
+                for packet in heif_packets(file, partial(_take, file), _steps()):
+                    blocks.add(blocks.xmp, packet)
         except (struct.error, zlib.error, ValueError, OverflowError) as error:
             blocks.problems.append(f"metadata is damaged ({error})")
     return blocks

@@ -14,14 +14,15 @@ from pathlib import Path
 from topicture.collection.folder import sidecar_names
 from topicture.collection.metadata.containers import read_blocks
 from topicture.collection.metadata.iptc import MAX_KEYWORD, iptc_keywords
+from topicture.collection.metadata.people import people_named
 from topicture.collection.metadata.record import COPY, MACHINE, choosers
-from topicture.collection.metadata.tag_lists import clean_path, listed_tags
+from topicture.collection.metadata.tag_lists import SUBJECT, clean_path, listed_tags
 from topicture.collection.metadata.word_sources import PHOTO, WordSource
 from topicture.collection.metadata.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.collection.words import clean_word, printable
 from topicture.errors import BadWord
 
-__all__ = ["Keywords", "embedded_words", "photo_keywords", "read_sidecar", "sidecar_path"]
+__all__ = ["Keywords", "embedded_paths", "embedded_words", "photo_keywords", "read_sidecar", "sidecar_path"]
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,9 @@ class Keywords:
 def photo_keywords(path: str | os.PathLike) -> Keywords:
     """The words of a photo, from its own metadata and from its sidecar.
 
-    Read are XMP `dc:subject`, `lr:hierarchicalSubject` and `digiKam:TagsList`, and IPTC keywords. Of a hierarchical tag
-    the last part is the word: "Animals|Cats|tiger" gives "tiger". Metadata that can't be read, however it is damaged,
+    Read are XMP `dc:subject`, `lr:hierarchicalSubject`, `digiKam:TagsList`, `MicrosoftPhoto:LastKeywordXMP`, names of
+    people (see `people`), and IPTC keywords. Of a hierarchical tag the last part is the word: "Animals|Cats|tiger"
+    gives "tiger", and the tree stands in the `paths` of its source. Metadata that can't be read, however it is damaged,
     gives a line in `refused`, never an exception.
     """
     photo = _Gathered()
@@ -73,6 +75,16 @@ def embedded_words(path: str | os.PathLike) -> dict[str, tuple[str, ...]]:
     gathered = _Gathered()
     _gather_embedded(Path(path), gathered)
     return gathered.words
+
+
+def embedded_paths(path: str | os.PathLike) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The same words with every place in a tree that the photo file names; none for plain words."""
+    gathered = _Gathered()
+    _gather_embedded(Path(path), gathered)
+    found: dict[str, tuple[tuple[str, ...], ...]] = dict.fromkeys(gathered.words, ())
+    for tree_path in gathered.paths:
+        found[tree_path[-1]] += (tree_path,)
+    return found
 
 
 def sidecar_path(photo: str | os.PathLike) -> Path:
@@ -108,6 +120,9 @@ class _Gathered:
     """Words with their paths and refusals found in one place; dictionaries keep the order and drop repetitions."""
 
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    paths: dict[tuple[str, ...], None] = field(
+        default_factory=dict
+    )  # of lists that know trees; words without, too
     by_machine: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
     whole: bool = True
@@ -120,8 +135,11 @@ class _Gathered:
     def refuse(self, where: str, reason: str) -> None:
         self.refused[f"{printable(where)}: {reason}"] = None
 
-    def take(self, path: Sequence[str], where: str, by: str | None = None) -> None:
-        """Keep the word at the end of a path; `by` says who chose it, if Topicture wrote it."""
+    def take(self, path: Sequence[str], where: str, by: str | None = None, *, in_tree: bool = False) -> None:
+        """Keep the word at the end of a path; `by` says who chose it, if Topicture wrote it.
+
+        `in_tree` is the path of a list that knows trees: there a word without others above it stands at the top.
+        """
         try:
             word = clean_word(path[-1])
         except BadWord as reason:
@@ -130,13 +148,19 @@ class _Gathered:
         if by == MACHINE:
             self.by_machine[word] = None
         elif by != COPY:  # a copy says nothing that is not, or was, said elsewhere
-            self.words[word] = max(clean_path(path), self.words.get(word, ()), key=len)
+            cleaned = clean_path(path)
+            self.words[word] = max(cleaned, self.words.get(word, ()), key=len)
+            if in_tree:
+                self.paths[cleaned] = None
 
     def take_xmp(self, content: bytes, where: str) -> None:
         tree = parse_xmp(content)
         by = choosers(tree)
         for tag in listed_tags(tree):
-            self.take(tag.path, where, by.get((tag.property, tag.value)))
+            chooser = by.get((tag.property, tag.value))
+            self.take(tag.path, where, chooser, in_tree=tag.property != SUBJECT)
+        for name in people_named(tree):
+            self.take((name,), where)
 
 
 def _together(found: dict[str, _Gathered]) -> Keywords:
@@ -144,7 +168,7 @@ def _together(found: dict[str, _Gathered]) -> Keywords:
     by_machine = {word: None for part in found.values() for word in part.by_machine if word not in words}
     refused = {line: None for part in found.values() for line in part.refused}
     sources = tuple(
-        WordSource(name, frozenset(part.words), frozenset(part.by_machine), part.whole)
+        WordSource(name, frozenset(part.words), frozenset(part.by_machine), part.whole, frozenset(part.paths))
         for name, part in found.items()
     )
     return Keywords(tuple(words), tuple(by_machine), tuple(refused), sources)

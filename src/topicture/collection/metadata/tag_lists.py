@@ -1,4 +1,4 @@
-"""The three list properties in which photo managers keep words, and what a tree of tags looks like in them."""
+"""The list properties in which photo managers keep words, and what a tree of tags looks like in them."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -6,16 +6,20 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from topicture.collection.metadata.xmp import DC, DIGIKAM, LIGHTROOM, property_values
+from topicture.collection.metadata.xmp import DC, DIGIKAM, LIGHTROOM, MICROSOFT, property_values
 from topicture.collection.words import clean_word
 from topicture.errors import BadWord
 
-__all__ = ["LISTS", "SUBJECT", "Listed", "clean_path", "joined", "listed_tags"]
+__all__ = ["LISTS", "SUBJECT", "TAGS_LIST", "Listed", "clean_path", "joined", "leaf", "listed_tags"]
 
 SUBJECT = DC + "subject"
 
-LISTS = {SUBJECT: None, LIGHTROOM + "hierarchicalSubject": "|", DIGIKAM + "TagsList": "/"}
-"""The properties, with what separates the parts of a hierarchical tag; `dc:subject` has plain words only."""
+TAGS_LIST = DIGIKAM + "TagsList"
+
+LISTS = {SUBJECT: None, LIGHTROOM + "hierarchicalSubject": "|", TAGS_LIST: "/"}
+"""The properties that are written, with what separates the parts of a hierarchical tag; `dc:subject` has none."""
+
+_READ = {**LISTS, MICROSOFT + "LastKeywordXMP": "/"}
 
 
 class Listed(NamedTuple):
@@ -28,11 +32,17 @@ class Listed(NamedTuple):
 
 def listed_tags(tree: etree._ElementTree) -> Iterator[Listed]:
     """All values of the lists of an XMP document."""
-    for name, separator in LISTS.items():
+    for name, separator in _READ.items():
         for text in property_values(tree, name):
             value = unicodedata.normalize("NFC", text)
             parts = (value,) if separator is None else tuple(filter(None, value.split(separator)))
             yield Listed(name, value, parts or (value,))
+
+
+def leaf(name: str, value: str) -> str:
+    """The word at the end of a value of one of the lists."""
+    separator = _READ[name]
+    return value if separator is None else value.rstrip(separator).rpartition(separator)[2]
 
 
 def clean_path(path: Sequence[str]) -> tuple[str, ...]:

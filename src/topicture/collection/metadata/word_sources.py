@@ -15,3 +15,4 @@ class WordSource(NamedTuple):
     words: frozenset[str] = frozenset()
     by_machine: frozenset[str] = frozenset()  # there as a model's choice only
     whole: bool = True
+    paths: frozenset[tuple[str, ...]] = frozenset()  # places in trees of tags, the word last

@@ -14,6 +14,7 @@ from lxml import etree
 from topicture.collection.words import printable
 
 __all__ = [
+    "ADOBE_META",
     "AREA",
     "DC",
     "DIGIKAM",
@@ -21,6 +22,7 @@ __all__ = [
     "IPTC_EXT",
     "LIGHTROOM",
     "MAX_XMP",
+    "MICROSOFT",
     "MWG_REGIONS",
     "RDF",
     "TOPICTURE",
@@ -45,9 +47,11 @@ __all__ = [
 RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 XML = "{http://www.w3.org/XML/1998/namespace}"
 DC = "{http://purl.org/dc/elements/1.1/}"
+ADOBE_META = "{adobe:ns:meta/}"
 XMP = "{http://ns.adobe.com/xap/1.0/}"
 LIGHTROOM = "{http://ns.adobe.com/lightroom/1.0/}"
 DIGIKAM = "{http://www.digikam.org/ns/1.0/}"
+MICROSOFT = "{http://ns.microsoft.com/photo/1.0/}"
 IPTC_EXT = "{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}"
 TOPICTURE = "{topicture:ns:xmp/1.0/}"
 MWG_REGIONS = "{http://www.metadataworkinggroup.com/schemas/regions/}"

@@ -1,7 +1,7 @@
 """The list properties of an XMP document, found once and then changed in place, however long they are.
 
 Values are added to the list that is there, whatever its kind and place; a property in attribute or text form becomes a
-Bag only when a second value joins it. Comparison is in normal form C, so that a word is not written twice.
+list only when a second value joins it. Comparison is in normal form C, so that a word is not written twice.
 """
 
 import unicodedata
@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from lxml import etree
 
-from topicture.collection.metadata.tag_lists import LISTS
+from topicture.collection.metadata.tag_lists import LISTS, TAGS_LIST
 from topicture.collection.metadata.xmp import (
     RDF,
     BadXmp,
@@ -122,7 +122,7 @@ class XmpLists:
         return self._placed[name]
 
     def _make_list(self, name: str) -> etree._Element:
-        """An empty Bag for a property, holding what the property said in attribute or text form; may raise BadXmp."""
+        """A list for a property, with what the property said in attribute or text form; may raise BadXmp."""
         earlier = list(property_values(self._tree, name))
         elements = [element for found in descriptions(self._tree) for element in found.iterchildren(name)]
         if any(len(element) or element.attrib for element in elements):
@@ -131,11 +131,12 @@ class XmpLists:
             description.attrib.pop(name, None)
         for element in elements:
             remove_element(element)
-        bag = child(child(self.home(), name, *INSIDE.get(name, ())), RDF + "Bag")
+        kind = RDF + ("Seq" if name == TAGS_LIST else "Bag")
+        made = child(child(self.home(), name, *INSIDE.get(name, ())), kind)
         for text in earlier:
-            child(bag, RDF + "li").text = text
+            child(made, RDF + "li").text = text
         self._placed.pop(name, None)
-        return bag
+        return made
 
     def home(self) -> etree._Element:
         """The Description that takes new properties: the first one."""

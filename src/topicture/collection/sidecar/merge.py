@@ -26,7 +26,7 @@ from topicture.collection.metadata.record import (
     WRITTEN,
     own_field,
 )
-from topicture.collection.metadata.tag_lists import LISTS, SUBJECT, clean_path, joined, listed_tags
+from topicture.collection.metadata.tag_lists import LISTS, SUBJECT, clean_path, joined, leaf, listed_tags
 from topicture.collection.metadata.xmp import struct_field
 from topicture.collection.metadata.xmp_lists import XmpLists
 from topicture.collection.sidecar.mwg_regions import MwgRegions
@@ -37,8 +37,8 @@ from topicture.errors import BadWord
 
 __all__ = ["Changes", "merge"]
 
-Paths = Mapping[str, tuple[str, ...]]
-"""Words with their paths in a tree of tags, outermost part first, the word last."""
+Path = tuple[str, ...]
+"""The place of a word in a tree of tags, outermost part first, the word last."""
 
 
 @dataclass
@@ -55,14 +55,16 @@ def merge(
     add: Sequence[Tag],
     remove: Iterable[str],
     regions: Sequence[ObjectRegion],
-    embedded: Paths,
+    embedded: Mapping[str, Sequence[Path]],
     now: str,
     size: tuple[int, int] | None = None,
+    places: Mapping[str, Path] | None = None,
 ) -> Changes:
     """Bring a document to the wanted state, changing nothing where it is there already.
 
-    `embedded` are the words of the photo's own metadata, to be copied where needed; `now` is the date of new records,
-    `size` that of the photo as stored, which regions apply to.
+    `embedded` are the words of the photo's own metadata with their places, to be copied where needed; `places` those of
+    words whose place no list tells; `now` is the date of new records, `size` that of the photo as stored, which regions
+    apply to.
     Each property is gone through once, so that the time grows with the document and no faster.
     """
     changes = Changes()
@@ -78,7 +80,7 @@ def merge(
             changes.removed.append(word)
             changes.touched = True
     wanted = [tag for tag in add if not record.stands(tag)]
-    _write_copies(tree, lists, record, wanted, embedded)
+    _write_copies(tree, lists, record, wanted, embedded, places or {})
     for tag in wanted:
         if tag.word not in lists.values(SUBJECT):
             changes.added.append(tag.word)
@@ -105,6 +107,12 @@ class _Record:
         self._of: dict[str, list[etree._Element]] = {}
         for item in lists.items(WRITTEN):
             self._of.setdefault(struct_field(item, WORD), []).append(item)
+        self._placed_by_others = {name: self._leaves_of_others(name) for name in LISTS if name != SUBJECT}
+
+    def _leaves_of_others(self, name: str) -> set[str]:
+        """Words that somebody else has given a place in a tree."""
+        ours = {struct_field(item, own_field(name)) for items in self._of.values() for item in items}
+        return {leaf(name, value) for value in self._lists.values(name) if value not in ours}
 
     def __contains__(self, word: str) -> bool:
         return word in self._of
@@ -127,6 +135,8 @@ class _Record:
         fields: list[tuple[str, str | None]] = [(WORD, tag.word), (BY, by), (DATE, self._now)]
         fields += [(PROBABILITY, decimal(tag.probability)), (HIERARCHY, _hierarchy(tag))]
         for name in lists:
+            if by != COPY and tag.word in self._placed_by_others.get(name, ()):
+                continue  # a second place would be a second tag to the program that gave it the first
             value = joined(name, tag.hierarchy or (tag.word,))
             if value is not None and self._lists.add(name, value):
                 fields.append((own_field(name), value))
@@ -166,20 +176,30 @@ def _hierarchy(tag: Tag) -> str | None:
 
 
 def _write_copies(
-    tree: etree._ElementTree, lists: XmpLists, record: _Record, wanted: Sequence[Tag], embedded: Paths
+    tree: etree._ElementTree,
+    lists: XmpLists,
+    record: _Record,
+    wanted: Sequence[Tag],
+    embedded: Mapping[str, Sequence[Path]],
+    places: Mapping[str, Path],
 ) -> None:
     """Copy the words of others into the lists that the wanted tags are about to begin."""
     paths = [tag.hierarchy or (tag.word,) for tag in wanted]
     begun = [name for name in LISTS if not lists.values(name) and any(joined(name, path) for path in paths)]
     if not begun:
         return
-    others = dict(embedded) if SUBJECT in begun else {}
+    others: dict[str, dict[Path, None]] = {}
+    if SUBJECT in begun:
+        others = {word: dict.fromkeys(paths) for word, paths in embedded.items()}
     for listed in listed_tags(tree):
         with suppress(BadWord):  # not for us to spread; it stays where it is
             path = clean_path(listed.path)
-            others[path[-1]] = max(path, others.get(path[-1], ()), key=len)
-    for tag in wanted:
-        others.pop(tag.word, None)
-    for word, path in others.items():
-        if word not in record and any(joined(name, path) for name in begun):
-            record.write(Tag(word, hierarchy=path if len(path) > 1 else ()), COPY, begun)
+            known = others.setdefault(path[-1], {})
+            if listed.property != SUBJECT:
+                known[path] = None
+    own_words = {tag.word for tag in wanted}
+    others = {word: paths for word, paths in others.items() if word not in record and word not in own_words}
+    for word, placed in others.items():
+        for path in tuple(placed) or (places.get(word, (word,)),):
+            if any(joined(name, path) for name in begun):
+                record.write(Tag(word, hierarchy=path if len(path) > 1 else ()), COPY, begun)

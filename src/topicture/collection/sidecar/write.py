@@ -6,19 +6,19 @@ The photo itself is never opened for writing. A sidecar that can't be understood
 import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from PIL import Image
 
-from topicture.atomic.exchange import holds, replace_unchanged
-from topicture.collection.metadata.keywords import embedded_words, read_sidecar, sidecar_path
+from topicture.atomic.exchange import holds, remove_unchanged, replace_unchanged
+from topicture.collection.metadata.keywords import embedded_paths, read_sidecar, sidecar_path
 from topicture.collection.metadata.xmp import MAX_XMP, BadXmp, parse_xmp
 from topicture.collection.sidecar.merge import merge
 from topicture.collection.sidecar.values import ObjectRegion, SidecarError, Tag
-from topicture.collection.sidecar.xmp_edit import new_document, serialise
+from topicture.collection.sidecar.xmp_edit import is_ours_and_empty, new_document, serialise
 from topicture.collection.words import clean_word, printable
 from topicture.errors import DataNotFound
 
@@ -51,12 +51,13 @@ def write_sidecar(
     add: Iterable[Tag] = (),
     remove: Iterable[str] = (),
     regions: Iterable[ObjectRegion] = (),
+    places: Mapping[str, tuple[str, ...]] | None = None,
     dry_run: bool = False,
 ) -> SidecarReport:
     """Bring a photo's sidecar to the wanted state, keeping everything else that it holds.
 
-    The same call again changes nothing, to the byte. A sidecar that another program changes in the meantime is read and
-    merged again.
+    The same call again changes nothing, to the byte. A sidecar that Topicture made, and that says nothing any
+    more, is removed. One that another program changes in the meantime is read and merged again.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ def write_sidecar(
     regions : regions
         Of the upright picture; they are written for the pixels as stored, as other programs expect. They take the place
         of our earlier regions of the same words; those of other words stay.
+    places : words with their paths in a tree of tags
+        Where words of others belong that are copied into a list of trees and whose place no list tells.
     dry_run : bool
         Report, but write nothing.
 
@@ -89,10 +92,10 @@ def write_sidecar(
         raise DataNotFound(f"{printable(str(photo))}: no such photo")
     tags = {tag.word: tag for tag in add}
     unwanted = tuple(dict.fromkeys(map(clean_word, remove)))
-    places, size = _on_stored_pixels(photo, tuple(regions))
+    boxes, size = _on_stored_pixels(photo, tuple(regions))
     if both := tags.keys() & unwanted:
         raise SidecarError(f"'{min(both)}' is both to be added and to be removed")
-    embedded = embedded_words(photo) if tags else {}
+    embedded = embedded_paths(photo) if tags else {}
     for word in unwanted:
         embedded.pop(word, None)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -102,11 +105,15 @@ def write_sidecar(
         try:
             before = _content(path)
             tree = new_document() if before is None else parse_xmp(before)
-            changes = merge(tree, tuple(tags.values()), unwanted, places, embedded, now, size)
+            changes = merge(tree, tuple(tags.values()), unwanted, boxes, embedded, now, size, places)
         except BadXmp as reason:
             raise SidecarError(f"{printable(path.name)}: {reason}; left as it is") from None
         content = before
-        if changes.touched:
+        if changes.touched and before is not None and is_ours_and_empty(tree):
+            content = None
+            if not dry_run and not remove_unchanged(path, before):
+                continue
+        elif changes.touched:
             content = serialise(tree, before)
             if len(content) > MAX_XMP:
                 raise SidecarError(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from lxml import etree
 
 from topicture.collection.metadata.xmp import (
+    ADOBE_META,
     AREA,
     DC,
     DIGIKAM,
@@ -16,12 +17,14 @@ from topicture.collection.metadata.xmp import (
     TOPICTURE,
     XML,
     XMP,
+    descriptions,
 )
 
 __all__ = [
     "INSIDE",
     "PREFIXES",
     "child",
+    "is_ours_and_empty",
     "lang_alt",
     "new_document",
     "remove_element",
@@ -41,9 +44,10 @@ PREFIXES = {
 _WHERE_NEEDED = {"mwg-rs": MWG_REGIONS, "stArea": AREA, "stDim": DIMENSIONS}
 _URIS = {prefix: namespace[1:-1] for prefix, namespace in (PREFIXES | _WHERE_NEEDED).items()}
 _PREFIX_OF = {uri: prefix for prefix, uri in _URIS.items()}
+_MAKER = "Topicture"
 _BOM = "\ufeff".encode()
 _EMPTY = (
-    f'<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Topicture"><rdf:RDF xmlns:rdf="{RDF[1:-1]}">'
+    f'<x:xmpmeta xmlns:x="{ADOBE_META[1:-1]}" x:xmptk="{_MAKER}"><rdf:RDF xmlns:rdf="{RDF[1:-1]}">'
     + '<rdf:Description rdf:about=""'
     + "".join(f' xmlns:{prefix}="{_URIS[prefix]}"' for prefix in PREFIXES if prefix != "rdf")
     + "/></rdf:RDF></x:xmpmeta>"
@@ -55,6 +59,20 @@ INSIDE = {IPTC_EXT + "ImageRegion": ("topicture", "xmp")}
 def new_document() -> etree._ElementTree:
     """An XMP document that says nothing yet."""
     return etree.fromstring(_EMPTY).getroottree()
+
+
+def is_ours_and_empty(tree: etree._ElementTree) -> bool:
+    """Whether Topicture made a document in which nothing is said any more."""
+    root = tree.getroot()
+    if (
+        root.get(ADOBE_META + "xmptk") != _MAKER
+        or root.getprevious() is not None
+        or root.getnext() is not None
+    ):
+        return False
+    elements = list(root.iter())  # comments are among them
+    named = descriptions(tree)
+    return len(elements) == 2 + len(named) and all(set(each.attrib) <= {RDF + "about"} for each in named)
 
 
 def serialise(tree: etree._ElementTree, original: bytes | None) -> bytes:

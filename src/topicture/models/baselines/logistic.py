@@ -106,7 +106,7 @@ class Logistic(OneView):
         if not sparse.issparse(rows):
             self.centre_ = rows.mean(axis=0)
             self.scale_ = float(np.sqrt(np.mean((rows - self.centre_) ** 2))) or 1.0
-        present = (tagged.captions > 0).astype(np.float64).toarray()
+        present = np.minimum(tagged.captions.toarray(), 1.0)  # what was probably left out is present in part
         self.linear_, n_steps = fit_logistic(
             self._rows(tagged), present, self.ridge, self.max_iter, self.tol, tell
         )

@@ -19,14 +19,16 @@ _GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "knn": {"n_neighbours": (30, 300), "power": (2.0, 5.0)},
     "tagprop": {"weights": ("rank", "cosine")},
     "logistic": {"ridge": (3.0, 10.0, 100.0)},
+    "ridge": {"power": (1.0, 1.5, 2.0)},
 }
-_BOTH_VIEWS = ("knn", "tagprop", "logistic", "lsa", "label-spreading", "network", "matching")
+_BOTH_VIEWS = ("knn", "tagprop", "logistic", "ridge", "lsa", "label-spreading", "network", "matching")
 # By cost. The last ones compile and iterate for long, and are tried only where the time allows.
 MEMBERS = (
     "naive-bayes",
     "knn",
     "tagprop",
     "logistic",
+    "ridge",
     "lsa",
     "label-spreading",
     "network",

@@ -23,7 +23,7 @@ from topicture.store.decisions.steps import Step
 from topicture.store.decisions.undoing import Undone, undo
 from topicture.store.decisions.word_edits import set_deleted
 
-__all__ = ["CAPTIONING", "OF_FILES", "OURS", "Decision", "Decisions", "Tag", "Undone"]
+__all__ = ["BY_MACHINE", "CAPTIONING", "OF_FILES", "OURS", "Decision", "Decisions", "Tag", "Undone"]
 
 OURS = ("review", "bulk", "import", "merge")
 """Sources of tags that are not in the photo's own metadata yet, and that `write` therefore writes."""
@@ -33,6 +33,9 @@ CAPTIONING = ("file", "import", "merge")
 
 OF_FILES = ("file", "merge")
 """Sources of what other programs say: it ends when they no longer say it, and brings no deleted word back into use."""
+
+BY_MACHINE = ("bulk",)
+"""Sources of tags that no person has looked at: nobody's word, until somebody confirms them."""
 
 ONE_BY_ONE = ("review", "delete")
 """Sources that answer a conflict: somebody spoke about this very word."""
@@ -219,13 +222,14 @@ class Decisions:
             "ORDER BY image, words.word"
         )
 
-    def images_with(self, words: Iterable[str], verdict: str) -> list[int]:
-        """Images with a verdict on any of some words."""
+    def images_with(self, words: Iterable[str], verdict: str, source: str | None = None) -> list[int]:
+        """Images with a verdict on any of some words; from one source, where it is named."""
         found: set[int] = set()
         for word in words:
             rows = self._db.execute(
-                "SELECT image FROM tags WHERE word = (SELECT id FROM words WHERE word = ?) AND verdict = ?",
-                (word, verdict),
+                "SELECT image FROM tags WHERE word = (SELECT id FROM words WHERE word = ?) AND verdict = ? "
+                "AND source = coalesce(?, source)",
+                (word, verdict, source),
             )
             found.update(image for (image,) in rows)
         return sorted(found)
@@ -250,6 +254,14 @@ class Decisions:
             "SELECT words.word, sum(verdict = 'present'), sum(verdict = 'rejected') FROM tags "
             "JOIN words ON words.id = tags.word GROUP BY tags.word ORDER BY 2 DESC, 1"
         ).fetchall()
+
+    def machine_counts(self) -> dict[str, int]:
+        """Word -> images that have it by a bulk acceptance that nobody has confirmed."""
+        rows = self._db.execute(
+            "SELECT words.word, count(*) FROM tags JOIN words ON words.id = tags.word "
+            "WHERE verdict = 'present' AND source = 'bulk' GROUP BY tags.word"
+        )
+        return dict(rows.fetchall())
 
     def counts_by_source(self) -> dict[tuple[str, str], int]:
         """(verdict, source) -> number of tags."""

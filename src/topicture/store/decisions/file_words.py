@@ -210,7 +210,7 @@ class FileWords:
     def _follow(self, where: bytes, image: int, words: Iterable[int]) -> None:
         """A sidecar that was moved or copied with its photo: what we wrote into it is still ours to take out."""
         self._db.execute_many(
-            "INSERT OR IGNORE INTO written SELECT ?1, word, state, by_machine, at FROM written "
+            "INSERT OR IGNORE INTO written SELECT ?1, word, state, by_machine, at, misplaced FROM written "
             "WHERE state = 'done' AND path != ?1 AND path IN (SELECT path FROM places WHERE image = ?2) "
             "AND word = ?3",
             [(where, image, word) for word in words],

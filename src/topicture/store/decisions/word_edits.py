@@ -36,6 +36,8 @@ def set_field(database: Database, word: int, field: str, after: Value, step: Ste
         "INSERT INTO word_edits VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET after = excluded.after",
         (step.number, word, field, _text(before), _text(after)),
     )
+    if field == "parent":
+        _rewrite(database, word)
     return True
 
 
@@ -56,6 +58,8 @@ def undo_edits(database: Database, number: int) -> tuple[str, ...]:
         before, after = (None if text is None else FIELDS[field](text) for text in texts)
         if _restore(database, word, field, before, after):
             changed.add(word)
+            if field == "parent":
+                _rewrite(database, word)
             if field == "merged":
                 targets.update(each for each in (before, after) if each is not None)
     for target in targets:
@@ -71,6 +75,15 @@ def _restore(database: Database, word: int, field: str, before: Value, after: Va
         database.execute(
             f"UPDATE words SET {field} = ? WHERE id = ? AND {field} IS ?", (before, word, after)
         ).rowcount
+    )
+
+
+def _rewrite(database: Database, word: int) -> None:
+    """A word that got another place in the tree, and all below it, is to be written there."""
+    database.execute(
+        "UPDATE written SET misplaced = 1 WHERE word IN (WITH RECURSIVE below (id) AS (VALUES (?) UNION "
+        "SELECT words.id FROM words JOIN below ON words.parent = below.id) SELECT id FROM below)",
+        (word,),
     )
 
 

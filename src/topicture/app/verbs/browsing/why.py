@@ -6,6 +6,7 @@ Loading a model takes seconds, so the last one stays in memory while the program
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from posixpath import dirname as folder_of
 from threading import Lock
 from typing import Any
 
@@ -101,9 +102,7 @@ def _opinions(catalog: Catalog, folder: Path, place: Placed, word: str) -> tuple
     corpus = describe(
         [photo], learned.features, vocabulary=learned.vocabulary, workers=1, cache=catalog.cache
     ).corpus
-    whole = learned.annotator.annotate(corpus)
-    if learned.answers is not None:
-        whole = learned.answers.put_into(whole, corpus.image_ids)
+    places = [folder_of(place.path)]
     opinions = []
     for member in members_of(learned.annotator):
         p = member.annotator.annotate(corpus)
@@ -111,12 +110,12 @@ def _opinions(catalog: Catalog, folder: Path, place: Placed, word: str) -> tuple
             Opinion(
                 member.title,
                 1.0 if member.share is None else member.share,
-                float(learned.presence(p)[0, column]),
+                float(learned.calibration(p, corpus, places)[0, column]),
                 int((p[0] > p[0, column]).sum()) + 1,
                 p.shape[1],
             )
         )
-    return float(learned.presence(whole)[0, column]), tuple(opinions)
+    return float(learned.presence(corpus, places)[0, column]), tuple(opinions)
 
 
 def _tagged_neighbours(catalog: Catalog, image: int, word: str) -> list[Neighbour]:

@@ -65,12 +65,12 @@ def confusions(catalog: Catalog, word: str) -> Confusions:
     answers = load_answers(folder, len(names))
     if answers is None or word not in names:
         return Confusions(word, None)
-    presence, _ = load_judged(folder, len(names))
+    calibration, _ = load_judged(folder, len(names))
     images = [catalog.files.image_of(content.tobytes()) for content in answers.content]
     suggested = np.zeros((len(images), len(names)), bool)
     for start in range(0, len(images), BLOCK):
         rows = slice(start, start + BLOCK)
-        suggested[rows] = presence(answers.p[rows].toarray().astype(np.float64)) >= EVEN_ODDS
+        suggested[rows] = calibration.near(answers.p[rows].toarray().astype(np.float64)) >= EVEN_ODDS
     truth, known = _verdicts(catalog, images, names)
     mine = [i for i, name in enumerate(names) if name == word]
     is_suggested, is_true, is_known = (np.any(table[:, mine], axis=1) for table in (suggested, truth, known))

@@ -3,6 +3,8 @@
 from contextlib import suppress
 from dataclasses import dataclass
 
+import numpy as np
+
 from topicture.app.learning.reports import load_report
 from topicture.errors import TopictureError
 from topicture.store import Catalog
@@ -23,6 +25,7 @@ class WordSummary:
     policy, accept_from : what to do with suggestions; the precision to accept from
     parent : the word above it
     merged : words that were renamed to it or merged into it
+    photos_below : photos that have it or a word below it
     """
 
     word: str
@@ -36,6 +39,7 @@ class WordSummary:
     accept_from: float | None
     parent: str | None
     merged: tuple[str, ...]
+    photos_below: int
 
 
 def list_words(catalog: Catalog, containing: str = "") -> list[WordSummary]:
@@ -51,6 +55,7 @@ def list_words(catalog: Catalog, containing: str = "") -> list[WordSummary]:
             report = load_report(catalog.model_folder(models[0]))
             precision = {tag["word"]: tag["precision"] for tag in report.get("tags", ())}
     words = catalog.words.all()
+    together = _together(catalog)
     parents = {word.parent for word in words}
     wanted = containing.strip().casefold()
     found = [
@@ -66,6 +71,7 @@ def list_words(catalog: Catalog, containing: str = "") -> list[WordSummary]:
             accept_from=each.precision,
             parent=each.parent,
             merged=each.merged,
+            photos_below=together.get(each.word, each.present),
         )
         for each in words
         if wanted in each.word.casefold()
@@ -87,3 +93,16 @@ def _precision(known: dict[str, float | None], word: str, merged: tuple[str, ...
         return known[word]
     former = [known[name] for name in merged if name in known]
     return former[0] if len(former) == 1 else None
+
+
+def _together(catalog: Catalog) -> dict[str, int]:
+    """For words with others below them: how many photos have any of these."""
+    below = catalog.tree.below()
+    if not below:
+        return {}
+    images = dict(catalog.words.images())
+    none = np.zeros(0, np.int64)
+    return {
+        word: len(np.unique(np.concatenate([images.get(each, none) for each in (word, *others)])))
+        for word, others in below.items()
+    }

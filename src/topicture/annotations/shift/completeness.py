@@ -1,0 +1,127 @@
+r"""Tags that an owner left out, as latent variables (docs/models.md, completeness).
+
+y: the word is true of the photo, t: it was given, m = P(t = 1 | photo), which hidden folds tell, c = P(t = 1 | y = 1).
+
+    m = p c,     P(y = 1 | t = 0) = rho = p (1 - c) / (1 - p c) = kappa m / (1 - m),     kappa = (1 - c) / c.
+
+From tags alone only the product p c is known. Answers to questions about absent words of tagged photos, drawn by a rule
+that looks at the word, m and chance, have the likelihood rho^yes (1 - rho)^no: one unknown per word, the odds kappa
+of being left out. ln kappa_w ~ N(ln kappa, 1/2), kappa that of all words together. Before any answer c = 1.
+
+EM for p given c: rho completes the captions, p is fitted to completed captions; t ln(p c) + (1 - t) ln(1 - p c) never
+falls (`observed_log_likelihood`).
+
+Symbol -> code, shape:  rho -> D V | kappa -> odds V | c -> words V
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Completeness",
+    "complete",
+    "completed_captions",
+    "fit_completeness",
+    "left_out",
+    "observed_log_likelihood",
+]
+
+Floats = NDArray[np.float64]
+
+_GRID = np.exp(np.linspace(np.log(1e-3), np.log(50.0), 200))  # of kappa
+_WORD_VARIANCE = 1 / 2
+_MOST = 0.95  # of rho: nothing is certain that nobody has said
+_EDGE = 1e-9
+
+
+class Completeness(NamedTuple):
+    """c of every word with its standard deviation, and of all tags together.
+
+    Attributes
+    ----------
+    words, deviation : (V,)
+    overall : share of the true tags that were given
+    overall_deviation : its standard deviation
+    n_questions : answers that it was learned from
+    """
+
+    words: Floats
+    deviation: Floats
+    overall: float
+    overall_deviation: float
+    n_questions: int
+
+    @property
+    def odds(self) -> Floats:
+        """kappa (V,)."""
+        return (1 - self.words) / np.maximum(self.words, _EDGE)
+
+
+def left_out(p: Floats, c: Any) -> Floats:
+    """rho (D, V): how probably an absent word is true, for its presence p (D, V) and completeness c (V,) or (D, V)."""
+    return np.minimum(p * (1 - c) / np.maximum(1 - p * c, _EDGE), 1.0)
+
+
+def observed_log_likelihood(p: Floats, given: Any, c: Any) -> float:
+    """Sum of t ln(p c) + (1 - t) ln(1 - p c)."""
+    m = np.clip(p * c, _EDGE, 1 - _EDGE)
+    return float(np.where(given, np.log(m), np.log1p(-m)).sum())
+
+
+def complete(
+    fit: Callable[[Floats], Floats], given: Any, c: Any, p: Floats, n_steps: int = 5
+) -> tuple[Floats, Floats]:
+    """EM: `fit` gives p (D, V) for soft targets (D, V); the last p, and the targets that it was fitted to."""
+    targets = np.where(given, 1.0, left_out(p, c))
+    for _ in range(n_steps):
+        p = fit(targets)
+        targets = np.where(given, 1.0, left_out(p, c))
+    return p, targets
+
+
+def fit_completeness(
+    m: Floats, word: NDArray[np.int64], yes: Any, n_given: Floats, absent_odds: Floats
+) -> Completeness:
+    """c from answered questions (n,): what m was, the word, and whether it is true.
+
+    Parameters
+    ----------
+    n_given : (V,) tags that were given
+    absent_odds : (V,) sums of m / (1 - m) over the pairs that were not
+    """
+    odds = m / np.maximum(1 - m, _EDGE)
+    log_likelihood = _by_kappa(odds, np.asarray(yes, bool))  # (n, G)
+    log_kappa = np.log(_GRID)
+    together = _normalised(log_likelihood.sum(axis=0) - _GRID)  # a weak prior: rather complete
+    centre = float(together @ log_kappa)
+    prior = -((log_kappa - centre) ** 2) / (2 * _WORD_VARIANCE)
+    by_word = np.zeros((len(n_given), len(_GRID)))
+    np.add.at(by_word, word, log_likelihood)
+    posterior = _normalised(by_word + prior)  # (V, G)
+    share = 1 / (1 + _GRID)
+    mean = posterior @ share
+    deviation = np.sqrt(np.maximum(posterior @ share**2 - mean**2, 0))
+    missing, missing2 = posterior @ _GRID, posterior @ _GRID**2
+    total, given = float(missing @ absent_odds), float(n_given.sum())
+    spread = float(np.sqrt(((missing2 - missing**2) * absent_odds**2).sum()))
+    overall = given / max(given + total, _EDGE)
+    return Completeness(mean, deviation, overall, spread * overall / max(given + total, _EDGE), len(word))
+
+
+def completed_captions(given: Any, m: Floats, completeness: Completeness, least: float = 0.05) -> Floats:
+    """Captions (D, V) with what was probably left out as fractions; small ones are dropped."""
+    rho = np.minimum(completeness.odds * m / np.maximum(1 - m, _EDGE), _MOST)
+    return np.where(given, 1.0, np.where(rho >= least, rho, 0.0))
+
+
+def _by_kappa(odds: Floats, yes: NDArray[np.bool_]) -> Floats:
+    rho = np.clip(odds[:, None] * _GRID, 1e-6, _MOST)
+    return np.where(yes[:, None], np.log(rho), np.log1p(-rho))
+
+
+def _normalised(log_weights: Floats) -> Floats:
+    weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)

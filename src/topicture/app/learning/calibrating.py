@@ -1,0 +1,89 @@
+"""How far a model is to be trusted: worlds, completeness and answers together, as `learn` finds them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicture.annotations.choice.presence import JudgedPairs, cross_fitted
+from topicture.annotations.choice.trials import HeldOut
+from topicture.annotations.shift.calibration import Calibration, Evidence, calibrate
+from topicture.annotations.shift.completeness import Completeness, fit_completeness, left_out
+from topicture.annotations.shift.worlds import FarWorld
+from topicture.app.learning.training_tags import TrainingTags
+from topicture.corpus import Corpus
+
+__all__ = ["MOST_FAR", "Trusted", "differing", "trust"]
+
+Floats = NDArray[np.float64]
+
+FEWEST_QUESTIONS = 20  # answers before tags are thought incomplete
+EM_STEPS = 4
+MOST_FAR = 0.1  # share of far photos from which on tagged and untagged photos differ
+
+
+class Trusted(NamedTuple):
+    """What `learn` keeps of it."""
+
+    calibration: Calibration
+    pairs: JudgedPairs
+    completeness: Completeness | None
+
+
+def trust(
+    corpus: Corpus,
+    tags: TrainingTags,
+    kept: Any,
+    near: HeldOut,
+    far: HeldOut | None,
+    world: FarWorld | None,
+    *,
+    seed: int = 0,
+) -> Trusted:
+    """Calibrate the answers of models that had not seen the tags; `kept` are the rows of `tags` in the corpus."""
+    truth, known, captioned = tags.truth[kept], tags.known[kept], tags.captioned[kept]
+    completeness = None
+    soft: Any = truth
+    if tags.asked[kept].sum() >= FEWEST_QUESTIONS:
+        completeness, soft = _completed(tags, kept, near, seed)
+    evidence = Evidence(corpus, soft, known, captioned, near, far, world, tags.rejected[kept])
+    return Trusted(*calibrate(evidence, seed=seed), completeness)
+
+
+def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple[Completeness, Floats]:
+    """How complete captions are, and how probably each pair is true: EM over what was left out and its probability."""
+    truth, known, given, asked = (table[kept] for table in (tags.truth, tags.known, tags.given, tags.asked))
+    answered = (truth | tags.rejected[kept]) & ~given
+    rows = np.flatnonzero(tags.captioned[kept] & near.p.any(axis=1))
+    p, fold_of = near.p[rows], near.fold_of[rows]
+
+    def honest(targets: Any) -> Floats:
+        return cross_fitted(p, targets, known[rows], fold_of, seed=seed)
+
+    m = np.clip(honest(given[rows]), 0, 1 - 1e-6)
+    row, word = np.nonzero(asked[rows])
+    odds = np.where(given[rows], 0.0, m / (1 - m))
+    found = fit_completeness(
+        m[row, word],
+        word,
+        truth[rows][row, word],
+        given[rows].sum(axis=0).astype(np.float64),
+        odds.sum(axis=0),
+    )
+    soft = truth.astype(np.float64)
+    targets = np.where(given[rows], 1.0, np.minimum(found.odds * odds, 1.0))
+    for _ in range(EM_STEPS):
+        targets = np.where(answered[rows], truth[rows], targets)
+        targets = np.where(given[rows], 1.0, left_out(honest(targets), found.words))
+    soft[rows] = np.where(answered[rows], truth[rows], targets)
+    return found, soft
+
+
+def differing(world: FarWorld | None) -> str:
+    """One line for people where tagged and untagged photos differ; empty where they do not."""
+    if world is None or world.share < MOST_FAR:
+        return ""
+    return (
+        f"Tagged and untagged photos differ: {world.share:.0%} of the untagged ones are unlike what is tagged. Figures "
+        f"are for such photos, judged with whole {world.kind} hidden; tag some of them to be told more."
+    )

@@ -1,0 +1,34 @@
+"""Before a bulk acceptance: a random sample of what would be accepted, and how it was answered."""
+
+import numpy as np
+
+from topicture.app.verbs.asking.drawing_lots import AUDITED, Audit, least_probabilities
+from topicture.app.verbs.asking.question import Question
+from topicture.store import Catalog
+
+__all__ = ["audit_of", "audit_sample"]
+
+
+def audit_sample(
+    catalog: Catalog, precision: float, *, tag: str | None = None, seed: int | None = None
+) -> list[Question]:
+    """Up to 30 of the suggestions that reach a precision, each as likely to be drawn as any other."""
+    open_ = catalog.suggestions.open(catalog.suggestions.newest().id, word=tag)
+    least = least_probabilities(catalog, open_, precision)
+    chosen = [s for s in open_ if s.probability >= least.get(s.word, np.inf)]
+    n = min(AUDITED, len(chosen))
+    drawn = np.random.default_rng(seed).choice(len(chosen), n, replace=False).tolist() if n else []
+    paths = catalog.files.first_paths({chosen[i].image for i in drawn})
+    return [
+        Question(
+            paths[chosen[i].image], chosen[i].image, chosen[i].word, chosen[i].probability, n / len(chosen)
+        )
+        for i in drawn
+    ]
+
+
+def audit_of(catalog: Catalog, sample: list[Question]) -> Audit:
+    """The answers that stand."""
+    verdicts = {(image, word): verdict for image, word, verdict, _ in catalog.decisions.all_tags()}
+    answers = [verdicts[q.image, q.word] for q in sample if (q.image, q.word) in verdicts]
+    return Audit(len(answers), sum(verdict == "present" for verdict in answers))

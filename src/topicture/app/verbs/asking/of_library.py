@@ -1,0 +1,49 @@
+"""The part of `Library` that is about samples of questions."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topicture.store import Catalog
+
+if TYPE_CHECKING:
+    from topicture.app.verbs.asking.drawing_lots import Audit
+    from topicture.app.verbs.asking.question import Question
+
+__all__ = ["AskingVerbs"]
+
+
+class AskingVerbs(ABC):
+    """What a library can do about questions that are drawn at random."""
+
+    @abstractmethod
+    def _read(self) -> Catalog: ...
+
+    @abstractmethod
+    def _write(self, command: str, root: Path | None = None) -> Catalog: ...
+
+    def mixed(self, questions: "list[Question]") -> "list[Question]":
+        """The questions with some drawn at random about words that tagged photos lack; see `asking.with_missing`."""
+        from topicture.app.verbs.asking.drawing_lots import with_missing
+
+        with self._write("review") as catalog:
+            return with_missing(catalog, questions)
+
+    def audit_sample(self, precision: float, *, tag: str | None = None) -> "list[Question]":
+        """Some of what `accept_above` would accept, drawn at random; see `auditing`."""
+        from topicture.app.verbs.asking.auditing import audit_sample
+
+        with self._read() as catalog:
+            return audit_sample(catalog, precision, tag=tag)
+
+    def audit(self, sample: "list[Question]") -> "Audit":
+        """How such a sample was answered."""
+        from topicture.app.verbs.asking.auditing import audit_of
+
+        with self._read() as catalog:
+            return audit_of(catalog, sample)
+
+    def machine_words(self) -> dict[str, int]:
+        """Word -> photos that have it by a bulk acceptance alone."""
+        with self._read() as catalog:
+            return catalog.decisions.machine_counts()

@@ -1,0 +1,52 @@
+"""Questions that were drawn at random, with the probability of being drawn: answers to them are a sample.
+
+"Did you leave this out?" is asked about words that a tagged photo lacks, in strata of their probability. From the
+answers follow how complete tags are, and figures that are judged by the truth instead of by what somebody happened to
+write. The answers themselves are decisions like all others.
+"""
+
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from topicture.store.database import Database
+
+__all__ = ["Drawn", "Questions"]
+
+
+class Drawn(NamedTuple):
+    """A question about a word of an image.
+
+    Attributes
+    ----------
+    presence : what the model said
+    chance : probability of being drawn, given what there was to draw from
+    """
+
+    image: int
+    word: str
+    presence: float
+    chance: float
+
+
+class Questions:
+    """The table `questions`."""
+
+    def __init__(self, database: Database):
+        self._db = database
+
+    def note(self, drawn: Iterable[Drawn], model: int | None) -> None:
+        """Keep questions that are going to be asked; one that was drawn before keeps its first chance."""
+        now = time.time()
+        with self._db.transaction():
+            self._db.execute_many(
+                "INSERT OR IGNORE INTO questions SELECT ?, id, ?, ?, ?, ? FROM words WHERE word = ?",
+                [(q.image, model, q.presence, q.chance, now, q.word) for q in drawn],
+            )
+
+    def pairs(self) -> dict[tuple[int, str], float]:
+        """(image, word) -> chance, of all that was ever drawn."""
+        rows = self._db.execute(
+            "SELECT image, words.word, chance FROM questions JOIN words ON words.id = questions.word"
+        )
+        return {(image, word): chance for image, word, chance in rows}
