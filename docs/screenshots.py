@@ -76,5 +76,158 @@ def sample(work: Path) -> Path:
     return photos
 
 
+# --- The pages -----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving(photos: Path) -> Iterator[str]:
+    """The address that lets a browser in, of a server of the collection."""
+    start = "from topicture.app.cli.main import main; main()"
+    command = [sys.executable, "-P", "-c", start, "serve", "--catalog", str(photos / ".topicture")]
+    server = subprocess.Popen(
+        [*command, "--port", "0", "--no-browser"], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+    try:
+        assert server.stdout is not None
+        found = re.search(r"http\S+", server.stdout.readline())
+        if found is None:
+            raise SystemExit("the server did not start")
+        yield found.group()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def photos_page(page: Any) -> None:
+    page.goto("/photos")
+    page.locator("photo-grid .tile img.there").nth(8).wait_for()
+
+
+def search_page(page: Any) -> None:
+    page.goto("/search?q=flower")
+    page.locator("photo-grid .tile img.there").nth(4).wait_for()
+
+
+def photo_page(page: Any) -> None:
+    """The photo on which the most tags and suggestions have a place, with all of them shown."""
+    page.goto("/photos")
+    page.goto(f"/photo/{page.evaluate(MOST_REGIONS)}")
+    page.locator(".picture img.there").wait_for()
+    page.keyboard.press("o")
+
+
+def review_page(page: Any) -> None:
+    page.goto("/review")
+    page.locator(".tag-card img").nth(4).wait_for()
+
+
+def review_grid_page(page: Any) -> None:
+    page.goto("/review/tag/house")
+    page.locator(".tile img").nth(4).wait_for()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("x")
+
+
+def review_questions_page(page: Any) -> None:
+    page.goto("/review/questions?order=certain")
+    page.locator(".stage img").wait_for()
+
+
+def teach_page(page: Any) -> None:
+    """A new word, four photos that have it and two that have not: those that it would find by words it knows."""
+    page.goto("/teach?word=boat")
+    page.locator(".tile img").nth(4).wait_for()
+    for key in ("y", "y", "y", "y"):
+        page.locator(".tile[data-state=open]").first.focus()
+        page.keyboard.press(key)
+        page.wait_for_load_state("networkidle")
+
+
+def map_page(page: Any) -> None:
+    page.goto("/map")
+    stage = page.locator(".map-stage[data-drawn]")
+    make = page.get_by_role("button", name="Make the map")
+    stage.or_(make).first.wait_for()
+    if make.is_visible():
+        make.click()
+    stage.wait_for(timeout=180_000)
+
+
+def words_page(page: Any) -> None:
+    page.goto("/words")
+    page.locator(".words-table tbody tr").nth(4).wait_for()
+
+
+def learn_page(page: Any) -> None:
+    page.goto("/learn")
+    page.locator(".next-photos img").first.wait_for(timeout=60_000)
+
+
+def welcome_page(page: Any) -> None:
+    page.goto("/welcome")
+    page.locator(".step").first.wait_for()
+
+
+MOST_REGIONS = """async () => {
+  const { photos } = await (await fetch("/api/photos?tagged=no&limit=60")).json();
+  const all = await Promise.all(photos.map(async ({ id }) => (await fetch(`/api/photos/${id}`)).json()));
+  return all.toSorted((a, b) => b.regions.length - a.regions.length)[0].id;
+}"""
+VISITS: dict[str, Callable[[Any], None]] = {
+    "photos": photos_page,
+    "search": search_page,
+    "photo": photo_page,
+    "review": review_page,
+    "review-grid": review_grid_page,
+    "review-questions": review_questions_page,
+    "teach": teach_page,
+    "map": map_page,
+    "words": words_page,
+    "learn": learn_page,
+    "welcome": welcome_page,
+}
+
+
+def shots(first_address: str, only: list[str]) -> Iterator[tuple[Picture, bytes]]:
+    """Every page in every size and theme, as PNG."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(BROWSER))
+        context = browser.new_context(base_url=first_address, reduced_motion="reduce")
+        page = context.new_page()
+        page.goto(first_address)
+        for size, (width, height) in SIZES.items():
+            page.set_viewport_size({"width": width, "height": height})
+            for name in only or VISITS:
+                VISITS[name](page)
+                page.wait_for_load_state("networkidle")
+                for scheme in SCHEMES:
+                    page.emulate_media(color_scheme=scheme)
+                    page.wait_for_timeout(600)  # thumbnails fade in
+                    yield Picture(name, size, scheme), page.screenshot()
+        browser.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, required=True, help="where the sample collection is, or will be")
+    parser.add_argument("--out", type=Path, help="a folder for the pictures of every page")
+    parser.add_argument("--only", nargs="*", default=[], choices=VISITS, help="these pages")
+    arguments = parser.parse_args()
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    with serving(sample(arguments.work)) as first_address:
+        for picture, content in shots(first_address, arguments.only):
+            image = Image.open(io.BytesIO(content)).convert("RGB")
+            if arguments.out is not None:
+                image.save(arguments.out / f"{picture.page}-{picture.size}-{picture.scheme}.png")
+            if picture in PICTURES:
+                image.save(IMAGES / picture.name, quality=86, method=6)
+                print(picture.name, (IMAGES / picture.name).stat().st_size)
+
+
 if __name__ == "__main__":
-    sample(Path(sys.argv[1]))
+    main()
