@@ -20,7 +20,9 @@ from typing import Any
 from PIL import Image
 
 from topicture.app.verbs.library import Library
+from topicture.app.verbs.mapping.making import make_map
 from topicture.demo.scenes import write_collection
+from topicture.store import Catalog
 
 IMAGES = Path(__file__).parent / "images"
 SIZES = {"desk": (1280, 800), "phone": (390, 844)}
@@ -72,8 +74,18 @@ def sample(work: Path) -> Path:
         library.scan()
         library.learn(budget_seconds=240)
         library.annotate()
+        with library.reading() as catalog:
+            make_map(catalog)
         (photos / "ready").touch()
     return photos
+
+
+def copy_of(photos: Path, copy: Path) -> Path:
+    """A copy that may be changed: what is clicked for one run's pictures is not in the next run's."""
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(photos, copy)
+    Catalog.open(copy / ".topicture", write=True, root=copy).close()
+    return copy
 
 
 # --- The pages -----------------------------------------------------------------------------------------------------
@@ -109,9 +121,9 @@ def search_page(page: Any) -> None:
 
 
 def photo_page(page: Any) -> None:
-    """The photo on which the most tags and suggestions have a place, with all of them shown."""
+    """A photo on which several suggestions have a place of their own, with all of these shown."""
     page.goto("/photos")
-    page.goto(f"/photo/{page.evaluate(MOST_REGIONS)}")
+    page.goto(f"/photo/{page.evaluate(BEST_REGIONS)}")
     page.locator(".picture img.there").wait_for()
     page.keyboard.press("o")
 
@@ -134,23 +146,22 @@ def review_questions_page(page: Any) -> None:
 
 
 def teach_page(page: Any) -> None:
-    """A new word, four photos that have it and two that have not: those that it would find by words it knows."""
-    page.goto("/teach?word=boat")
+    """A word that nobody used yet, begun with a search: three photos that have it, then one that has not."""
+    page.goto("/teach?word=harbour")
     page.locator(".tile img").nth(4).wait_for()
-    for key in ("y", "y", "y", "y"):
-        page.locator(".tile[data-state=open]").first.focus()
+    page.get_by_placeholder("Begin with a search").fill("boat house")
+    page.keyboard.press("Enter")
+    page.wait_for_load_state("networkidle")
+    for key, number in (("y", 0), ("y", 0), ("y", 0), ("x", 9)):
+        page.locator(".tile").nth(number).focus()
         page.keyboard.press(key)
         page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(500)
 
 
 def map_page(page: Any) -> None:
     page.goto("/map")
-    stage = page.locator(".map-stage[data-drawn]")
-    make = page.get_by_role("button", name="Make the map")
-    stage.or_(make).first.wait_for()
-    if make.is_visible():
-        make.click()
-    stage.wait_for(timeout=180_000)
+    page.locator(".map-stage[data-drawn]").wait_for()
 
 
 def words_page(page: Any) -> None:
@@ -168,10 +179,13 @@ def welcome_page(page: Any) -> None:
     page.locator(".step").first.wait_for()
 
 
-MOST_REGIONS = """async () => {
-  const { photos } = await (await fetch("/api/photos?tagged=no&limit=60")).json();
+BEST_REGIONS = """async () => {
+  const { photos } = await (await fetch("/api/photos?tagged=no&limit=150")).json();
   const all = await Promise.all(photos.map(async ({ id }) => (await fetch(`/api/photos/${id}`)).json()));
-  return all.toSorted((a, b) => b.regions.length - a.regions.length)[0].id;
+  const likely = (photo, { word }) => photo.suggestions.find((each) => each.word === word)?.probability ?? 0;
+  const small = (photo) => photo.regions.filter((box) => box.w * box.h < 0.3);
+  const worth = (photo) => small(photo).reduce((sum, box) => sum + likely(photo, box) - 0.5, 0);
+  return all.toSorted((a, b) => worth(b) - worth(a))[0].id;
 }"""
 VISITS: dict[str, Callable[[Any], None]] = {
     "photos": photos_page,
@@ -197,6 +211,9 @@ def shots(first_address: str, only: list[str]) -> Iterator[tuple[Picture, bytes]
         context = browser.new_context(base_url=first_address, reduced_motion="reduce")
         page = context.new_page()
         page.goto(first_address)
+        pill = page.locator(".job-pill")
+        page.wait_for_timeout(2000)
+        pill.wait_for(state="hidden", timeout=180_000)  # all thumbnails are made
         for size, (width, height) in SIZES.items():
             page.set_viewport_size({"width": width, "height": height})
             for name in only or VISITS:
@@ -219,7 +236,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
-    with serving(sample(arguments.work)) as first_address:
+    with serving(copy_of(sample(arguments.work), arguments.work / "served")) as first_address:
         for picture, content in shots(first_address, arguments.only):
             image = Image.open(io.BytesIO(content)).convert("RGB")
             if arguments.out is not None:
