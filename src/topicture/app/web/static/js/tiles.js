@@ -9,6 +9,12 @@ export function tile(photo, state) {
     image, h("span", { class: "tile-mark", "aria-hidden": "true" }),
     photo.probability === undefined ? undefined : h("span", { class: "tile-p number", "aria-hidden": "true" }, percent(photo.probability)));
   element.photo = photo;
+  // A photo of another shape than the tile is shown whole, on a blur of itself; small differences are cut off.
+  const ratio = photo.width && photo.height ? photo.width / photo.height : 1.5;
+  if (ratio < 0.95 || ratio > 2.2) {
+    element.classList.add("whole");
+    element.style.setProperty("--picture", `url("${thumbnail(photo.id)}")`);
+  }
   setState(element, state);
   return element;
 }

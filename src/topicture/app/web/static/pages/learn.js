@@ -8,13 +8,14 @@ import { tell } from "../js/toasts.js";
 const main = document.querySelector("#main");
 const summary = h("p", { class: "soft" });
 const running = h("div", { class: "stack", "aria-live": "off" });
-const left = h("div", { class: "report" });
-const right = h("div", { class: "report" });
-const next = h("section", { class: "card stack next", "aria-labelledby": "next-title" }, h("h2", { id: "next-title" }, "What to tag next"), h("p", { class: "soft" }, "One moment…"));
+// Two columns that flow each by itself, so that a card that grows moves nothing beside it.
+const measured = h("div", { class: "learn-report stack" });
+const compared = h("div", { class: "learn-report stack" });
+const next = h("section", { class: "card stack next", "aria-labelledby": "next-title" }, h("h2", { id: "next-title" }, "What to tag next"));
 main.append(
   h("div", { class: "learn" },
     h("header", { class: "page-head" }, h("h1", {}, "Learn"), summary),
-    h("div", { class: "learn-columns" }, h("div", {}, controls(), left), h("div", {}, next, right))));
+    h("div", { class: "learn-columns" }, h("div", { class: "stack" }, controls(), measured), h("div", { class: "stack" }, next, compared))));
 
 function controls() {
   const minutes = h("select", { id: "minutes" }, ...[[2, "2 minutes"], [10, "10 minutes"], [30, "30 minutes"], [120, "2 hours"]].map(([value, text]) => h("option", { value, selected: value === 10 }, text)));
@@ -97,8 +98,8 @@ async function show() {
     wanted.catch(() => {});
     const [status, { models, report: told }] = await Promise.all([get("status"), get("models")]);
     summary.textContent = status ? `${count(status.tagged)} of ${plural(status.photos, "photo")} tagged with ${plural(status.words, "word")}${models[0] ? `; last learned ${when(models[0].learned)}` : "; nothing learned yet"}.` : "";
-    left.replaceChildren(...(told ? [trust(told), tags(told)] : []));
-    right.replaceChildren(...(told ? [comparison(told)] : []), ...(models.length ? [history(models)] : []));
+    measured.replaceChildren(...(told ? [trust(told)] : []), ...(models.length ? [history(models)] : []));
+    compared.replaceChildren(...(told ? [comparison(told), tags(told)] : []));
     showNext(await wanted);
   } catch (error) {
     tell(error);

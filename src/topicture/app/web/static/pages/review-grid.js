@@ -42,6 +42,8 @@ function open() {
 /** As many photos as fit on the screen, so that nothing scrolls away from the eye. */
 const pageSize = () => Math.min(96, fit(grid, grid.clientWidth, innerHeight - grid.getBoundingClientRect().top - scrollY - bar.offsetHeight - (innerWidth > 860 ? 24 : 84), ratio));
 
+addEventListener("resize", pageSize); // the columns; a page keeps its photos
+
 async function fetchPage(word, after) {
   const { total, photos } = await get("review/tag", { word, limit: pageSize(), after: after && `${after.probability},${after.id}` });
   const made = { word, total, photos, said: new Map(), tiles: photos.map((photo) => tile(photo, "open")) };

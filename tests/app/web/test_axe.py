@@ -1,0 +1,56 @@
+"""axe finds nothing to complain about on any page: light and dark, wide and narrow, dialogs and panels included."""
+
+import pytest
+from visits import DESK, NAMES, PHONE, resize, visit
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+
+EVERYTHING = {"resultTypes": ["violations"]}
+CONTRAST = {
+    **EVERYTHING,
+    "runOnly": {"type": "rule", "values": ["color-contrast"]},
+}  # all that a theme changes
+# What hides until it is asked for: page -> keys that show it.
+HIDDEN = {"photos": "f", "photo": "w", "review-grid": "h", "words": "j"}
+
+
+def violations(page, options=EVERYTHING):
+    """What axe finds, a line each. It is loaded once per visit: it is half a megabyte."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe.Axe().axe_script)
+    found = page.evaluate("options => axe.run(options)", options)["violations"]
+    return [
+        f"{each['id']} ({each['help']}): {node['html'][:160]} {node.get('failureSummary', '')}"
+        for each in found
+        for node in each["nodes"]
+    ]
+
+
+def in_both_themes(page, where):
+    found = [f"{where}, light: {line}" for line in violations(page)]
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    found += [f"{where}, dark: {line}" for line in violations(page, CONTRAST)]
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_page_has_a_violation(page, served, name):
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    visit(page, served, name)
+    found = in_both_themes(page, f"{name} at {DESK[0]}")
+    resize(page, PHONE)
+    found += in_both_themes(page, f"{name} at {PHONE[0]}")
+    if name in HIDDEN:
+        page.locator("body").press(HIDDEN[name])
+        page.wait_for_load_state("networkidle")
+        found += in_both_themes(page, f"{name} after {HIDDEN[name]!r}")
+    assert found == []
+
+
+def test_the_list_of_keys_has_no_violation(page, served):
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    visit(page, served, "review")
+    page.locator("body").press("?")
+    page.get_by_role("dialog").wait_for()
+    assert in_both_themes(page, "keys") == []

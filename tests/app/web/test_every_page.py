@@ -1,0 +1,117 @@
+"""Every page keeps the promises that all of them make: heading, keys, narrow screens, and nothing said on the console.
+
+The `page` of these tests fails them where anything appears on the console (as every breach of the content security
+policy does: an inline style, an inline script), or where a request goes anywhere but to the server.
+"""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from visits import NAMES, PHONE, resize, visit
+
+import topicture.app.web
+
+STATIC = Path(topicture.app.web.__file__).parent / "static"
+JAVASCRIPT_BUDGET = 60_000  # bytes, compressed
+SMALLEST_TARGET = 24  # pixels, as WCAG 2.2 asks
+
+# Buttons that open something on the page: a dialog, a panel, a list.
+OPENERS = ", ".join(
+    (
+        "main button[aria-expanded=false]",
+        "main summary",
+        "main button[title^=History]",
+        ".frame-tools button[aria-label^=Keyboard]",
+    )
+)
+SEEN = """element => {
+  const box = element.getBoundingClientRect();
+  const over = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return Boolean(over && (element.contains(over) || over.contains(element)));
+}"""
+# Whatever can be clicked and is too small; links within a sentence and what only screen readers see do not count.
+SMALL = """smallest => [...document.querySelectorAll("button, select, input, summary, a[href], [role=option]")]
+  .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.closest(".visually-hidden, .skip-link"))
+  .filter((each) => getComputedStyle(each).display !== "inline")
+  .map((each) => [each.outerHTML.slice(0, 120), each.getBoundingClientRect()])
+  .filter(([, box]) => box.width && (box.width < smallest || box.height < smallest))
+  .map(([html, box]) => `${html}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
+PLACE = """() => {
+  const focused = document.activeElement;
+  return focused.closest("main") ? "main" : (focused.closest("nav, form, .frame-tools") ?? focused).className;
+}"""
+SIDEWAYS = "Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page(page, served, name):
+    visit(page, served, name)
+    assert page.title().endswith(" · Topicture")
+    assert page.locator("main").count() == 1
+    assert page.locator("h1").count() == 1
+    assert page.locator("h1").inner_text().strip()
+    assert page.locator("script:not([src]), style, [onclick]").count() == 0
+    keys_are_listed(page)
+    tab_reaches_the_content(page)
+    panels_open(page)
+    resize(page, PHONE)
+    assert page.evaluate(SIDEWAYS) <= 0
+    assert page.evaluate(SMALL, SMALLEST_TARGET) == []
+    tabs = page.locator(".frame-nav a")
+    assert tabs.evaluate_all(f"tabs => tabs.map({SEEN})") == [True] * tabs.count()
+
+
+def keys_are_listed(page):
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
+    keys.get_by_text("Show this list").wait_for()
+    page.keyboard.press("Escape")
+    keys.wait_for(state="detached")
+
+
+def tab_reaches_the_content(page):
+    """From the top: the link that skips, then the pages, the search, the tools, and what the page is for."""
+    page.evaluate("document.activeElement.blur(); document.body.tabIndex = -1; document.body.focus()")
+    reached = []
+    while "main" not in reached and len(reached) < 30:
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(PLACE))
+    assert list(dict.fromkeys(reached)) == [
+        "skip-link",
+        "wordmark",
+        "frame-nav",
+        "frame-search",
+        "frame-tools",
+        "main",
+    ]
+
+
+def panels_open(page):
+    """Whatever opens, opens without a word on the console, and closes by Escape where it lies over the page."""
+    for opener in page.locator(OPENERS).all():
+        if opener.is_visible() and opener.is_enabled():
+            opener.click()
+            page.wait_for_load_state("networkidle")
+            assert page.evaluate(SIDEWAYS) <= 0
+            if page.locator("dialog[open]").count():
+                page.keyboard.press("Escape")
+                page.locator("dialog[open]").wait_for(state="detached")
+
+
+@pytest.mark.parametrize("size", [PHONE, (360, 640)])
+def test_the_buttons_of_a_question_are_seen_without_scrolling(page, served, size):
+    visit(page, served, "review-questions", size)
+    for button in ("Yes", "No", "Skip"):
+        found = page.get_by_role("button", name=button).first
+        box = found.bounding_box()
+        assert box["y"] + box["height"] <= size[1]
+        assert found.evaluate(SEEN)
+    assert page.locator(".stage img").bounding_box()["height"] >= 120
+
+
+def test_the_javascript_of_all_pages_stays_small():
+    scripts = [path.read_bytes() for path in sorted(STATIC.rglob("*.js"))]
+    assert len(scripts) > 10
+    assert len(gzip.compress(b"".join(scripts), 9, mtime=0)) < JAVASCRIPT_BUDGET
