@@ -143,3 +143,26 @@ def test_pairs_of_few_groups_vouch_for_less(rng):
     )
     assert np.isfinite(alone).sum() > 0
     assert not np.isfinite(together).any()
+
+
+def test_a_single_tag_with_rejections_is_not_suggested_everywhere(rng):
+    """No photo was ever said to lack it but those it was rejected for: they alone tell where it is not."""
+    rows = rng.standard_normal((400, 40)) + 2 * np.repeat(rng.standard_normal((4, 40)), 100, axis=0)
+    has, given = np.arange(400) < 100, np.arange(400) < 40
+    corpus = Corpus.from_arrays(
+        sparse.csr_array(given[:, None].astype(float)),
+        image_ids=[f"{i:04d}" for i in range(400)],
+        descriptor=rows,
+    )
+    rejected = (np.arange(400) >= 100) & (np.arange(400) % 3 == 0)
+    p, fold_of = np.ones((400, 1)), np.where(given, np.arange(400) % 3, -1)
+    known = (given | rejected)[:, None]
+    scores = HeldOut(p, fold_of)
+    world = find_worlds(corpus)
+    made, _ = calibrate(
+        Evidence(corpus, given[:, None], known, given, scores, scores, world, rejected[:, None])
+    )
+    told = made(p, corpus)[:, 0]
+    left = ~given & ~rejected
+    assert told[left & has].mean() > told[left & ~has].mean() + 0.2
+    assert (told[left & ~has] >= 0.5).mean() < 0.1

@@ -45,6 +45,7 @@ OFFSET_VARIANCE = 0.5
 NEWTON_STEPS = 8
 MAX_KNOTS = 256
 MAX_SOFT_PAIRS = 100_000  # the same where pairs are true in part, and count twice
+CAUTION = 1.64  # standard errors over groups: nineteen in twenty such promises should hold
 FEWEST_GROUPS = 3  # that a standard error can be told from
 STEP_SHRINKAGE = 5.0  # pseudo-observations that draw a step of the shape towards the raw probability
 EVEN_ODDS = 0.5
@@ -185,7 +186,7 @@ def thresholds(pairs: JudgedPairs, n_words: int, precision: float, *, below: Flo
     run further down does not count. Whatever the others reach together, a suggestion that is more probably wrong than
     right is never above a threshold.
 
-    Where pairs come in groups, what all words reach is lessened by its standard error over groups. `below` (V,) is the
+    Where pairs come in groups, what all words reach is lessened by its uncertainty over groups. `below` (V,) is the
     highest presence of a word that there is to accept: what was accepted before does not vouch for the rest.
     """
     if below is not None:
@@ -229,7 +230,7 @@ def _pooled_precision(pairs: JudgedPairs) -> tuple[Floats, Floats]:
             precision[k] = precision[max(k - 1, 0)]
             continue
         spread = float(misses @ misses) * n_groups / max(int(n_groups) - 1, 1)
-        precision[k] -= np.sqrt(spread) / (n[k] + 1)
+        precision[k] -= CAUTION * np.sqrt(spread) / (n[k] + 1)
     return grid, precision
 
 

@@ -122,6 +122,8 @@ def _with_far_world(
     assert scores is not None
     elsewhere = _elsewhere(truth, scores.fold_of, evidence.known)
     hidden = np.flatnonzero(evidence.captioned & (scores.fold_of >= 0) & scores.p.any(axis=1))
+    if not (truth[hidden][elsewhere[hidden]] < 1).any():  # nobody ever said that a word is not true
+        return found, pairs, None
     try:
         far, honest_far = _fitted(scores, hidden, truth, elsewhere, seed)
     except CorpusError:  # hardly a word of a hidden group occurs in others

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from topicture import __version__
-from topicture.annotations.choice.presence import ReliabilityBin, calibration_error
 from topicture.annotations.choice.quality_curves import (
     Curve,
     gain_of_last_step,
@@ -111,10 +110,8 @@ def explain(
         traces=_traces(learned),
         threshold=threshold,
         calibration=tuple(calibration),
-        # Where tagged and untagged photos differ, what hidden tags of near photos say is too good to be true.
-        calibration_error=learned.report["calibration_error"]
-        if learned.report.get("warning")
-        else calibration_error([ReliabilityBin(*point[:5]) for point in calibration]),
+        # Judged where the untagged photos are, and corrected by answers: the curve knows only hidden tags.
+        calibration_error=learned.report.get("calibration_error", float("nan")),
         word_table=tuple(ExplainedWord(words[q.word], *q[1:]) for q in table),
         examples=with_regions(
             _examples(answers, shown[:N_EXAMPLE_WORDS], words), learned, answers.corpus, answers.paths

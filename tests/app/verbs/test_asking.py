@@ -1,0 +1,156 @@
+"""Questions that are drawn at random, audits, and tags that stay the machine's until somebody confirms them."""
+
+import numpy as np
+import pytest
+from photo_folder import N_TAGGED, copy_library, learn, make_library, words_of
+
+from topicture.app.cli.review_loop import audit_in_terminal
+from topicture.app.learning.training_tags import gather
+from topicture.app.verbs.asking.auditing import audit_sample
+from topicture.app.verbs.asking.drawing_lots import (
+    Audit,
+    audit_verdict,
+    draw_missing,
+    missing_words,
+    strata_order,
+)
+from topicture.app.verbs.library import Library
+from topicture.store import Catalog
+from topicture.store.decisions.decisions import Decision
+from topicture.store.questions import Drawn
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    library = make_library(tmp_path_factory.mktemp("photos"))
+    learn(library)
+    return library
+
+
+@pytest.fixture
+def library(learned, tmp_path):
+    copy_library(learned.folder.parent, tmp_path / "photos")
+    return Library.find(tmp_path / "photos")
+
+
+def number(path):
+    return int(path.split("photo-")[1][:3])
+
+
+def in_bulk(library, n=6):
+    """Accept some open suggestions as a bulk acceptance does; (image, word) of them."""
+    chosen = [(q.image, q.word) for q in library.queue("certain", limit=n)]
+    with Catalog.open(library.folder, write=True) as catalog:
+        catalog.decisions.decide([Decision(image, word, "present") for image, word in chosen], "bulk")
+    return chosen
+
+
+# --- Machine tags -------------------------------------------------------------------------------------------------
+
+
+def test_what_the_machine_accepted_teaches_nothing_until_somebody_confirms_it(library):
+    with Catalog.open(library.folder) as catalog:
+        before = gather(catalog, 3)
+    chosen = in_bulk(library)
+    with Catalog.open(library.folder) as catalog:
+        after = gather(catalog, 3)
+    np.testing.assert_array_equal(after.truth, before.truth)
+    np.testing.assert_array_equal(after.known, before.known)
+    assert after.captions == before.captions
+    library.decide(chosen[0][0], [chosen[0][1]], "present")
+    with Catalog.open(library.folder) as catalog:
+        confirmed = gather(catalog, 3)
+    assert confirmed.truth.sum() == before.truth.sum() + 1
+
+
+def test_learning_again_after_a_bulk_acceptance_gives_the_same_model(library):
+    was = {(q.image, q.word): q.probability for q in library.queue(limit=1000)}
+    chosen = in_bulk(library)
+    learn(library)
+    now = {(q.image, q.word): q.probability for q in library.queue(limit=1000)}
+    assert now == pytest.approx({pair: p for pair, p in was.items() if pair not in chosen})
+
+
+def test_lists_and_search_say_which_tags_are_the_machines(library):
+    image, word = in_bulk(library, 1)[0]
+    assert library.machine_words() == {word: 1}
+    hit = next(hit for hit in library.search(word, limit=100) if hit.image == image)
+    assert hit.by_machine == (word,)
+    library.decide(image, [word], "present")
+    assert library.machine_words() == {}
+    hit = next(hit for hit in library.search(word, limit=100) if hit.image == image)
+    assert hit.by_machine == ()
+
+
+# --- Drawn questions ----------------------------------------------------------------------------------------------
+
+
+def test_drawn_questions_are_about_words_that_tagged_photos_lack(library):
+    with Catalog.open(library.folder) as catalog:
+        drawn = draw_missing(catalog, 20, seed=1)
+    assert len(drawn) == len({(q.image, q.word) for q in drawn}) == 20
+    for question in drawn:
+        assert number(question.path) < N_TAGGED
+        assert question.word not in words_of(number(question.path))
+        assert 0 < question.drawn <= 1
+
+
+def test_one_question_in_ten_is_drawn_and_its_chance_is_kept(library):
+    questions = library.queue("certain", limit=20)
+    mixed = library.mixed(questions)
+    drawn = [q for q in mixed if q.drawn is not None]
+    assert (len(mixed), len(drawn)) == (20, 2)
+    with Catalog.open(library.folder) as catalog:
+        assert catalog.questions.pairs() == {(q.image, q.word): pytest.approx(q.drawn) for q in drawn}
+    library.answer(drawn[0].image, drawn[0].word, "rejected")
+    with Catalog.open(library.folder) as catalog:
+        tags = gather(catalog, 3)
+    assert tags.asked.sum() == 1
+    assert not tags.given[tags.asked].any()
+
+
+def test_answers_about_left_out_words_tell_how_complete_tags_are(library):
+    with Catalog.open(library.folder, write=True) as catalog:
+        drawn = draw_missing(catalog, 40, seed=2)
+        catalog.questions.note([Drawn(q.image, q.word, q.probability, q.drawn) for q in drawn], 1)
+        catalog.decisions.decide([Decision(q.image, q.word, "rejected") for q in drawn], "review")
+    report = library.learn("knn", regions=False, workers=0)
+    assert report.completeness > 0.8  # nothing was left out
+    told = library.evaluate()
+    assert told["completeness"]["questions"] == 40
+    assert all(0 < tag["completeness"] <= 1 for tag in told["tags"])
+
+
+def test_missing_words_come_most_probable_first(library):
+    with Catalog.open(library.folder) as catalog:
+        asked = missing_words(catalog, limit=10)
+        of_word = missing_words(catalog, tag="sea", limit=5)
+    assert [q.probability for q in asked] == sorted((q.probability for q in asked), reverse=True)
+    assert {q.word for q in of_word} == {"sea"}
+    assert library.queue("missing", limit=10) == asked
+
+
+def test_a_random_order_gives_every_tenth_its_turn():
+    p = np.concatenate([np.full(500, 0.31), np.full(10, 0.95)])
+    first = np.argsort(strata_order(p.tolist()))[:20]
+    assert (p[first] == 0.95).sum() == 10
+
+
+# --- Audits -------------------------------------------------------------------------------------------------------
+
+
+def test_an_audit_decides(library):
+    with Catalog.open(library.folder) as catalog:
+        sample = audit_sample(catalog, 0.6, seed=0)
+    assert sample
+    assert all(q.drawn is not None for q in sample)
+    refused = audit_in_terminal(library, 0.6, read_key=lambda: "n", say=lambda line: None)
+    assert "0 of" in refused
+    with Catalog.open(library.folder) as catalog:  # the answers stand
+        assert catalog.decisions.counts_by_source()["rejected", "review"] == len(sample)
+
+
+def test_an_audit_that_goes_well_lets_the_rest_pass(library):
+    assert audit_in_terminal(library, 0.6, read_key=lambda: "y", say=lambda line: None) == ""
+    assert audit_verdict(Audit(30, 27), 0.9) > 0.25 > audit_verdict(Audit(30, 24), 0.9)
+    assert audit_verdict(Audit(0, 0), 0.9) == 0
