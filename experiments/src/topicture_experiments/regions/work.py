@@ -90,6 +90,8 @@ def do(data: str | None, cache: str, quick: bool, task: Task) -> dict[str, Any]:
         measures["evidence"] = {
             name: getattr(found, name) for name in ("right", "chance", "gain", "gain_error")
         }
+    else:
+        del measures["certainty"]  # it is told of ours alone
     return measures
 
 
