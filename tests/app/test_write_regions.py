@@ -194,7 +194,7 @@ def test_no_picture_is_decoded_and_no_model_is_loaded(library):
 
 
 def test_a_model_that_has_not_proved_itself_writes_no_regions_unasked(library):
-    with Catalog.open(library.folder) as catalog:
+    with Catalog.open(library.folder, write=True) as catalog:
         model = catalog.suggestions.newest()
         facts = json.dumps({**model.facts, "regions_proven": False})
         catalog.database.execute("UPDATE models SET facts = ? WHERE id = ?", (facts, model.id))
@@ -208,16 +208,16 @@ def test_a_model_that_has_not_proved_itself_writes_no_regions_unasked(library):
 
 
 def test_no_region_below_the_least_certainty(library):
-    with Catalog.open(library.folder) as catalog:
+    with Catalog.open(library.folder, write=True) as catalog:
         model = catalog.suggestions.newest()
         facts = json.dumps({**model.facts, "regions_proven": True})
         catalog.database.execute("UPDATE models SET facts = ? WHERE id = ?", (facts, model.id))
         catalog.database.execute("UPDATE regions SET probability = 0.69")
-    first, second = fresh(library), None
+    first = fresh(library)
     library.decide(first, [box_word(library, first)], "present")
     assert library.write().written == 1
     assert "ImageRegion" not in sidecar(library, first)
-    with Catalog.open(library.folder) as catalog:
+    with Catalog.open(library.folder, write=True) as catalog:
         catalog.database.execute("UPDATE regions SET probability = 0.71")
     second = fresh(library)
     library.decide(second, [box_word(library, second)], "present")

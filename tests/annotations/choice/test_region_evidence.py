@@ -9,7 +9,7 @@ from topicture.annotations.choice.region_evidence import (
     region_evidence,
     region_posterior,
 )
-from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, trust_told
+from topicture.app.learning.region_choice import NOISE, REGION_MODELS, choose_region_model, trust_told
 from topicture.corpus import Corpus
 from topicture.models.regions.region_logistic import RegionLogistic
 
@@ -70,7 +70,8 @@ def test_the_better_model_is_chosen_and_what_is_told_is_read_again(rng):
     annotator, told = choose_region_model(corpus, REGION_MODELS, np.arange(len(corpus)), 0, lambda *_: None)
     rights = {trial["model"]: trial["right"] for trial in told["trials"]}
     assert set(rights) == set(REGION_MODELS)
-    assert annotator.name == told["model"] == max(rights, key=rights.__getitem__)
+    assert annotator.name == told["model"]
+    assert rights[told["model"]] >= max(rights.values()) - NOISE
     trust = trust_told({"regions": told})
     assert trust.beats_whole_photo is told["beats_whole_photo"]
     np.testing.assert_allclose(trust.calibration.values, told["values"])

@@ -7,7 +7,8 @@ the tool makes them, where other words keep a little weight. Truth is looked at 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from topicture.annotations.choice.region_evidence import OTHER, region_evidence,
 from topicture.annotations.measures.metrics import region_accuracy
 from topicture.app.learning.word_boxes import word_boxes
 from topicture.corpus import Corpus
+from topicture.corpus.archives import read_members
 from topicture.corpus.datasets import MSRC, msrc_v2
 from topicture.models.registry import annotator_class, make_annotator
 from topicture.vision.measure import photo_regions
@@ -88,6 +90,8 @@ def do(data: str | None, cache: str, quick: bool, task: Task) -> dict[str, Any]:
         measures["evidence"] = {
             name: getattr(found, name) for name in ("right", "chance", "gain", "gain_error")
         }
+    else:
+        del measures["certainty"]  # it is told of ours alone
     return measures
 
 
@@ -152,7 +156,7 @@ def _measures(
     """Of p(word | region) (R, V) without captions and, where the model can look at them, with captions."""
     tags = np.repeat((test.captions > 0).toarray(), test.n_regions, axis=0)
     told, placing = _restricted(given_captions, tags), _with_others(given_captions, tags)
-    maps = {image: photo_regions(jpeg, recipe)[1] for image, jpeg in msrc.images(test.image_ids.tolist())}
+    maps = _label_maps(msrc.image_archive, recipe, tuple(test.image_ids.tolist()))
     truth = RegionTruth(
         np.concatenate([region_truth(msrc.class_map(image), maps[image], test.n_words) for image in maps])
     )
@@ -198,6 +202,12 @@ def _measures(
         "right": float(np.mean(right)) if right else 0.0,
         "certainty": [list(pair) for pair in sure],
     }
+
+
+@lru_cache(maxsize=2)  # the models of one way to regions come one after the other
+def _label_maps(archive: Path, recipe: Recipe, ids: tuple[str, ...]) -> dict[str, np.ndarray]:
+    pictures = read_members(archive, {image: f"{image}.jpg" for image in ids})
+    return {image: photo_regions(jpeg, recipe)[1] for image, jpeg in pictures}
 
 
 def _certainties(best: np.ndarray, p: np.ndarray, pixels: np.ndarray) -> Iterable[tuple[float, int]]:

@@ -19,6 +19,7 @@ from topicture.models.registry import make_annotator
 __all__ = ["REGION_MODELS", "RegionTrust", "choose_region_model", "told_of", "trust_told"]
 
 REGION_MODELS = ("region-logistic", "corr-lda")
+NOISE = 0.02  # regions of one photo are right or wrong together: a smaller lead over an earlier model says nothing
 MOST_TRIED = 3000  # tagged photos that models are tried on: more tell no more, and take longer
 
 
@@ -40,7 +41,8 @@ def choose_region_model(
         if (one := _evidence(make, corpus, groups, seed)) is not None:
             found[name] = one
     report("Trying region models", len(names), len(names))
-    best = max(found, key=lambda name: found[name].right, default=names[0])
+    leading = max((one.right for one in found.values()), default=0.0)
+    best = next((name for name in names if name in found and found[name].right >= leading - NOISE), names[0])
     return fit(best, corpus, "Learning regions", report), _told(best, found)
 
 

@@ -24,13 +24,22 @@ Rectangle = tuple[float, float, float, float]
 
 
 def label_image(catalog: Catalog, image: int, *, tags: bool = True) -> Labelled:
-    """The best word of every region of a photo, and where its words are; its tags are looked at, or not.
+    """The best word of every region of a photo, and where its words are.
 
-    Raises DataNotFound, NotFitted, ImageError.
+    With `tags` its own are preferred, or else what `annotate` suggests. Raises DataNotFound, NotFitted, ImageError.
     """
     path = file_of_photo(catalog, image)
-    known = {tag.word: 1.0 for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"}
-    return label_photo(catalog, region_model(catalog), path, known if tags else {})
+    known: dict[str, float] = {}
+    if tags:
+        known = {tag.word: 1.0 for tag in catalog.decisions.tags_of(image) if tag.verdict == "present"}
+        known = known or _suggested(catalog, image)
+    return label_photo(catalog, region_model(catalog), path, known)
+
+
+def _suggested(catalog: Catalog, image: int) -> dict[str, float]:
+    models = catalog.suggestions.models()
+    found = catalog.suggestions.open(models[0].id, image=image) if models else []
+    return {suggestion.word: suggestion.probability for suggestion in found}
 
 
 def draw_regions(labelled: Labelled) -> bytes:
