@@ -1,5 +1,6 @@
 """The commands as a person or a script meets them: output, JSON, exit codes, hostile names, interruption."""
 
+import importlib.metadata
 import json
 import os
 import socket
@@ -17,6 +18,7 @@ VERBS = (
     *(
         "init",
         "scan",
+        "relocate",
         "learn",
         "annotate",
         "search",
@@ -186,7 +188,7 @@ def test_quiet_says_nothing(root, topicture):
 
 
 def test_interruption_gives_code_130(root, topicture, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(scanning, "walk_photos", interrupt)
@@ -358,3 +360,27 @@ def test_an_interrupted_review_keeps_its_answers(root):
 
 def test_nothing_to_review(root):
     assert "topicture annotate" in ask_in_terminal(Library.find(root), [])
+
+
+def test_a_collection_is_told_what_to_leave_out_and_where_it_is_now(tmp_path, topicture):
+    photos, moved = make_photos(tmp_path / "old", 4, 2), tmp_path / "new"
+    assert topicture("init", photos, "--catalog", tmp_path / "catalog", "--exclude", "trip/")[1].count(
+        "2 photos"
+    )
+    photos.rename(moved)
+    at = ("--catalog", tmp_path / "catalog")
+    code, _, error = topicture("relocate", tmp_path, *at)
+    assert (code, error.count("\n")) == (2, 1)
+    assert topicture("relocate", moved, *at)[1].startswith(f"2 of 2 photos found in {moved}.")
+    assert topicture("scan", "--exclude", "", *at)[1].startswith("4 photos: 2 new, 2 unchanged.")
+
+
+def test_doctor_names_what_is_missing_for_heic_and_raw(topicture, monkeypatch):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", missing)
+    out = topicture("doctor")[1]
+    assert "MISS  HEIC photos: left out or not looked at: pip install 'topicture[heic]'" in out
+    assert "MISS  RAW files: left out or not looked at: pip install 'topicture[raw]'" in out
+    assert "videos: always left out" in out

@@ -22,7 +22,7 @@ def too_deep(depth=0):
 
 
 def raises(error):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
     return fail
@@ -30,7 +30,7 @@ def raises(error):
 
 FAULTS = {
     "memory": (raises(MemoryError()), "not enough memory"),
-    "array": (lambda *_: np.zeros(1 << 57), "not enough memory"),
+    "array": (lambda *_, **__: np.zeros(1 << 57), "not enough memory"),
     "database": (raises(sqlite3.DatabaseError("database disk image is malformed")), "topicture check"),
     "disk": (raises(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), ODD)), "the disk is full; make room"),
     "quota": (raises(OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))), "share of the disk is used up"),
@@ -39,10 +39,10 @@ FAULTS = {
         "check its permissions",
     ),
     "unknown system error": (raises(OSError("odd")), "odd"),
-    "depth": (lambda *_: too_deep(), "nested too deeply"),
-    "text": (lambda *_: "\udcff".encode(), "not valid Unicode"),
+    "depth": (lambda *_, **__: too_deep(), "nested too deeply"),
+    "text": (lambda *_, **__: "\udcff".encode(), "not valid Unicode"),
     "library": (raises(ValueError("shapes (1,) (2,)\nnot aligned")), "internal error (ValueError: shapes"),
-    "bug": (lambda *_: {}["key"], "internal error (KeyError: 'key'); run again with --debug"),
+    "bug": (lambda *_, **__: {}["key"], "internal error (KeyError: 'key'); run again with --debug"),
     "assertion": (raises(AssertionError()), "internal error (AssertionError); run"),
     "end of input": (raises(EOFError()), "internal error (EOFError)"),
     "own": (raises(TopictureError(f"{ODD}: no such photo")), r"odd\x1b[31m\n.jpg: no such photo"),

@@ -132,7 +132,8 @@ def test_a_parent_is_learned_from_its_children_and_not_suggested_beside_them(tmp
         model = catalog.suggestions.newest().id
         with_plants = catalog.decisions.images_with(["rose", "grass"], "present")
         rows = catalog.database.execute(
-            "SELECT image FROM suggestions AS s JOIN words ON words.id = s.word WHERE model = ? AND words.word = 'plants'",
+            "SELECT image FROM suggestions AS s JOIN words ON words.id = s.word "
+            "WHERE model = ? AND words.word = 'plants'",
             (model,),
         )
         suggested = {image for (image,) in rows}
