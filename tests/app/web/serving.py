@@ -78,7 +78,7 @@ def opened(browser, url, **options):
     try:
         yield page
         unexpected = [line for line in said if not any(part in line for part in page.expected)]
-        assert unexpected == []
+        assert unexpected == [], unexpected
     finally:
         context.close()
 
