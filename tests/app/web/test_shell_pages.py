@@ -1,6 +1,5 @@
 """Welcome and Learn, as people use them."""
 
-import gzip
 import json
 import re
 from pathlib import Path
@@ -90,18 +89,6 @@ def test_what_runs_is_shown_on_every_page_and_goes_on(page, served):
     page.get_by_text("Looking for photos: done.").wait_for()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("address", ["/learn", "/welcome"])
-def test_nobody_is_shut_out(page, address, theme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    page.emulate_media(color_scheme=theme)
-    page.goto(address)
-    page.wait_for_load_state("networkidle")
-    page.expected += ["Applying inline style", "preload assets"]  # what axe itself tries, and may not
-    results = axe.Axe().run(page)
-    assert [violation["id"] for violation in results.response["violations"]] == []
-
-
 def test_hostile_words_and_names_are_text(browser, tmp_path):
     word = "<img src=x onerror=alert(1)>"
     photos = make_photos(tmp_path / "<b>photos", n=12, tagged=9)
@@ -117,11 +104,6 @@ def test_hostile_words_and_names_are_text(browser, tmp_path):
         page.goto("/welcome")
         page.get_by_text("<b>photos").wait_for()
         assert page.locator("img[src=x], main b").count() == 0
-
-
-def test_the_scripts_are_small():
-    scripts = b"".join(path.read_bytes() for path in sorted(STATIC.rglob("*.js")))
-    assert len(gzip.compress(scripts)) < 60_000
 
 
 def test_pages_have_no_inline_code_and_ask_nobody_else():
