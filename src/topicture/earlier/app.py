@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from topicture.app.learning.labelling import Labelled, WordBox
 from topicture.app.verbs.sidecar_stamps import sidecar_stamp
 from topicture.atomic import write_atomically
 from topicture.demo.page import page_of
@@ -10,7 +11,12 @@ from topicture.demo.run import DemoReport
 from topicture.store import Catalog
 from topicture.store.suggestions import LearnedModel
 
-__all__ = ["current_model", "stamp_of_file", "write_page"]
+__all__ = ["boxes_of", "current_model", "stamp_of_file", "write_page"]
+
+
+def boxes_of(labelled: Labelled) -> list[WordBox]:
+    """Where the words of a photo are, which is now a part of what `label_photo` gives."""
+    return list(labelled.boxes)
 
 
 def current_model(catalog: Catalog) -> LearnedModel:

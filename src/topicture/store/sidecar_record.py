@@ -98,11 +98,11 @@ class SidecarRecord:
     def plan(self, files: Iterable[Due]) -> None:
         """Note that sidecars are about to be touched."""
         now = time.time()
-        rows = [(os.fsencode(due.path), word.word, word.by_machine, now) for due in files for word in due.add]
+        rows = [(os.fsencode(due.path), word.by_machine, now, word.word) for due in files for word in due.add]
         with self._db.transaction():
             self._db.execute_many(
                 "INSERT INTO written (path, word, state, by_machine, at) "
-                "SELECT ?1, id, 'planned', ?3, ?4 FROM words WHERE word = ?2 "
+                "SELECT ?, id, 'planned', ?, ? FROM words WHERE word = ? "
                 "ON CONFLICT (path, word) DO UPDATE SET state = CASE WHEN by_machine = excluded.by_machine "
                 "THEN state ELSE 'planned' END, by_machine = excluded.by_machine",
                 rows,

@@ -281,10 +281,7 @@ class Library(AskingVerbs):
             return delete_tag(catalog, word)
 
     def undo(self, step: int | None = None) -> Undone | None:
-        """Take back the last answer, bulk acceptance, import, deletion or scan, as far as it still stands.
-
-        With the number of a step, that one. None where there is nothing left.
-        """
+        """Take back the last step, or the numbered one, as far as it still stands; None where there is nothing left."""
         with self._write("undo") as catalog:
             return catalog.decisions.undo(step)
 

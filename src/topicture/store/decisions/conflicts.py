@@ -67,9 +67,9 @@ class Conflicts:
         """The file, or the one that the photo was moved to, says again what was decided about some words."""
         rows = self._db.execute(
             "SELECT words.id, words.word FROM conflicts JOIN words ON words.id = conflicts.word "
-            "WHERE image = ?1 AND kind = ?2 AND resolved IS NULL AND (path = ?3 OR NOT EXISTS "
-            "(SELECT 1 FROM places WHERE path = conflicts.path AND image = ?1 AND gone IS NULL))",
-            (image, kind, os.fsencode(path)),
+            "WHERE image = :image AND kind = :kind AND resolved IS NULL AND (path = :path OR NOT EXISTS "
+            "(SELECT 1 FROM places WHERE path = conflicts.path AND image = :image AND gone IS NULL))",
+            {"image": image, "kind": kind, "path": os.fsencode(path)},
         ).fetchall()
         self._db.execute_many(
             "DELETE FROM conflicts WHERE image = ? AND word = ?",

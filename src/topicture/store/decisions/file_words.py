@@ -201,19 +201,19 @@ class FileWords:
         """Words taken out of a file are news again should they come back, even at a place where it once lay."""
         for word in words:
             self._db.execute(
-                "DELETE FROM file_words WHERE image = ?1 AND word = (SELECT id FROM words WHERE word = ?2) "
+                "DELETE FROM file_words WHERE image = :image AND word = (SELECT id FROM words WHERE word = :word) "
                 "AND NOT EXISTS (SELECT 1 FROM places WHERE places.path = file_words.path "
-                "AND places.image = ?1 AND gone IS NULL)",
-                (image, word),
+                "AND places.image = :image AND gone IS NULL)",
+                {"image": image, "word": word},
             )
 
     def _follow(self, where: bytes, image: int, words: Iterable[int]) -> None:
         """A sidecar that was moved or copied with its photo: what we wrote into it is still ours to take out."""
         self._db.execute_many(
-            "INSERT OR IGNORE INTO written SELECT ?1, word, state, by_machine, at, misplaced FROM written "
-            "WHERE state = 'done' AND path != ?1 AND path IN (SELECT path FROM places WHERE image = ?2) "
-            "AND word = ?3",
-            [(where, image, word) for word in words],
+            "INSERT OR IGNORE INTO written SELECT ?, word, state, by_machine, at, misplaced FROM written "
+            "WHERE state = 'done' AND path != ? AND path IN (SELECT path FROM places WHERE image = ?) "
+            "AND word = ?",
+            [(where, where, image, word) for word in words],
         )
 
 

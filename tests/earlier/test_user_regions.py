@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from topicture.errors import CorpusError
-from topicture.vision.user_regions import (
+from topicture.earlier.user_regions import (
     decode_rle,
     regions_from_coco,
     regions_from_labelme,
     regions_from_masks,
 )
+from topicture.errors import CorpusError
 
 SIZE = (20, 30)
 
