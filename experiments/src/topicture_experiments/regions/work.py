@@ -163,7 +163,9 @@ def _measures(
     offsets = test.region_offsets
     assert offsets is not None
     overlaps: dict[str, list[float]] = {"whole": [], "told": [], "untold": []}
-    got, right, sure = [], [], []
+    got: list[bool] = []
+    right: list[bool] = []
+    sure: list[tuple[float, int]] = []
     for row, image in enumerate(test.image_ids.tolist()):
         inside = slice(int(offsets[row]), int(offsets[row + 1]))
         shape = region_parts(maps[image])
