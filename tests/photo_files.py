@@ -85,3 +85,13 @@ def _png_text(packet):
     info = PngImagePlugin.PngInfo()
     info.add_itxt("XML:com.adobe.xmp", packet.decode(), zip=True)
     return info
+
+
+def gif_with(packet):
+    """A GIF with an XMP packet and the trailer that leads other readers past it."""
+    stream = io.BytesIO()
+    Image.new("P", (4, 3)).save(stream, "GIF")
+    head, rest = stream.getvalue()[:13], stream.getvalue()[13:]
+    colours = rest[: 3 << (head[10] & 7) + 1] if head[10] & 0x80 else b""
+    block = b"\x21\xff\x0bXMP DataXMP" + packet + b"\x01" + bytes(range(255, -1, -1)) + b"\0"
+    return b"GIF89a" + head[6:] + colours + block + rest[len(colours) :]

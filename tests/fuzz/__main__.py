@@ -14,7 +14,7 @@ from pathlib import Path
 from fuzz.harness import Attempt, Result, keep, run
 
 CORPUS = Path(__file__).parent / "corpus"
-PHOTOS = ("xmp", "sidecar", "merge", "iptc", "jpeg", "png", "tiff", "webp", "picture")
+PHOTOS = ("xmp", "sidecar", "merge", "iptc", "jpeg", "png", "tiff", "webp", "gif", "avif", "picture")
 FILES = ("coco", "labelme", "voc", "cvat", "csv-long", "csv-wide", "jsonl", "arff", "arff-dense", "query")
 STORED = ("model", "papers", "index", "catalog")
 TARGETS = (*PHOTOS, *FILES, *STORED)

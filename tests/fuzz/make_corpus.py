@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from photo_files import UTF8_MARK, bag, description, iptc, keywords, photo, subject, xmp
+from photo_files import UTF8_MARK, bag, description, gif_with, iptc, keywords, photo, subject, xmp
 
 from topicture.collection.formats import Box, Item, write_annotations
 from topicture.collection.formats.dispatch import FORMATS
@@ -52,6 +52,8 @@ def _photos(scratch: Path) -> None:
         record = RECORD if kind in ("jpeg", "tiff") else None
         put(kind, "both", photo(scratch / f"p{suffix}", PACKET, record).read_bytes())
         put(kind, "plain", photo(scratch / f"q{suffix}").read_bytes())
+    put("avif", "both", photo(scratch / "p.avif", PACKET).read_bytes())
+    put("gif", "both", gif_with(PACKET))
     put("iptc", "utf8", RECORD)
     put("iptc", "latin", iptc(*keywords("é".encode("cp1252"), b"long " * 20)))
 

@@ -1,11 +1,11 @@
 """The walk through a photo's segments ends soon, whatever the file is made of."""
 
-import io
 import struct
 import time
 import tracemalloc
 
 import pytest
+from photo_files import gif_with
 
 from topicture.collection.metadata.containers import MAX_BLOCK, MAX_BLOCKS, MAX_SEGMENTS, read_blocks
 
@@ -128,17 +128,6 @@ def test_a_heif_file_cut_off_anywhere_is_no_more_than_a_line(tmp_path):
     for end in range(len(whole)):
         path.write_bytes(whole[:end])
         assert read_blocks(path).xmp == []
-
-
-def gif_with(packet):
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.new("P", (4, 3)).save(stream, "GIF")
-    head, rest = stream.getvalue()[:13], stream.getvalue()[13:]
-    colours = rest[: 3 << (head[10] & 7) + 1] if head[10] & 0x80 else b""
-    block = b"\x21\xff\x0bXMP DataXMP" + packet + b"\x01" + bytes(range(255, -1, -1)) + b"\0"
-    return b"GIF89a" + head[6:] + colours + block + rest[len(colours) :]
 
 
 @pytest.mark.parametrize("size", [0, 1, 64, 255, 256, 3000])

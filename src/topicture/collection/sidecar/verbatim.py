@@ -45,7 +45,7 @@ def with_original_bytes(before: bytes, after: bytes) -> bytes:
         content = b"".join([*parts, after[at:]])
         said, wanted = (_canonical(parse_xml(each).getroot()) for each in (content, after))
         return content if said == wanted else after
-    except (expat.ExpatError, BadXmp, ValueError):
+    except (expat.ExpatError, etree.LxmlError, BadXmp, ValueError):
         return after
 
 
