@@ -208,14 +208,21 @@ def shots(first_address: str, only: list[str]) -> Iterator[tuple[Picture, bytes]
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(BROWSER))
-        context = browser.new_context(base_url=first_address, reduced_motion="reduce")
-        page = context.new_page()
-        page.goto(first_address)
-        pill = page.locator(".job-pill")
-        page.wait_for_timeout(2000)
-        pill.wait_for(state="hidden", timeout=180_000)  # all thumbnails are made
+        cookies = None
         for size, (width, height) in SIZES.items():
-            page.set_viewport_size({"width": width, "height": height})
+            context = browser.new_context(
+                base_url=first_address,
+                viewport={"width": width, "height": height},
+                is_mobile=size == "phone",
+                has_touch=size == "phone",
+                reduced_motion="reduce",
+                storage_state=cookies,
+            )
+            page = context.new_page()
+            page.goto("/photos" if cookies else first_address)
+            cookies = context.storage_state()
+            page.wait_for_timeout(2000)
+            page.locator(".job-pill").wait_for(state="hidden", timeout=180_000)  # all thumbnails are made
             for name in only or VISITS:
                 VISITS[name](page)
                 page.wait_for_load_state("networkidle")

@@ -98,8 +98,8 @@ async function show() {
     wanted.catch(() => {});
     const [status, { models, report: told }] = await Promise.all([get("status"), get("models")]);
     summary.textContent = status ? `${count(status.tagged)} of ${plural(status.photos, "photo")} tagged with ${plural(status.words, "word")}${models[0] ? `; last learned ${when(models[0].learned)}` : "; nothing learned yet"}.` : "";
-    measured.replaceChildren(...(told ? [trust(told)] : []), ...(models.length ? [history(models)] : []));
-    compared.replaceChildren(...(told ? [comparison(told), tags(told)] : []));
+    measured.replaceChildren(...(told ? [trust(told), tags(told)] : []), ...(models.length ? [history(models)] : []));
+    compared.replaceChildren(...(told ? [comparison(told)] : []));
     showNext(await wanted);
   } catch (error) {
     tell(error);
@@ -127,8 +127,8 @@ function trust({ reliability, calibration_error: error, trials: [trial], tagged 
 
 function comparison({ trials, members = [] }) {
   const rows = [...trials.map((trial) => ({ ...trial, weight: null, chosen: true })), ...members];
-  return table("compare-title", "Models compared on hidden tags", ["Model", "Mean average precision", "±", "Accuracy", "Share of the blend", ""],
-    rows.map((row) => [h("strong", { class: row.chosen ? "" : "plain-weight" }, row.model), share(row.mean), row.standard_error === null ? "" : (100 * row.standard_error).toFixed(1), share(row.accuracy), row.weight ? percent(row.weight) : "", row.note ?? "the blend"]));
+  return table("compare-title", "Models compared on hidden tags", ["Model", "Mean average precision", "±", "Accuracy", "Weight in the blend"],
+    rows.map((row) => [[h("strong", { class: row.chosen ? "" : "plain-weight" }, row.model), h("span", { class: "small soft note" }, row.note ?? (row.chosen ? "the blend" : ""))], share(row.mean), row.standard_error === null ? "" : (100 * row.standard_error).toFixed(1), share(row.accuracy), row.weight ? row.weight.toFixed(2) : ""]));
 }
 
 function tags({ tags: all, target_precision: target }) {

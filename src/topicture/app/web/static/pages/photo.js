@@ -122,9 +122,9 @@ function draw() {
   overlay.replaceChildren(...photo.regions.map((box, i) => {
     const element = h("span", { class: "region", "data-word": box.word }, h("i", { dir: "auto" }, box.word));
     Object.assign(element.style, { left: `${100 * box.x}%`, top: `${100 * box.y}%`, width: `${100 * box.w}%`, height: `${100 * box.h}%` });
-    // Words of one place stand below each other.
+    // Words of one place stand below each other; at the foot of the picture, above.
     const before = photo.regions.slice(0, i).filter((each) => Math.abs(each.x - box.x) < 0.1 && Math.abs(each.y - box.y) < 0.03).length;
-    element.firstChild.style.top = `${6 + 26 * before}px`;
+    element.firstChild.style[box.y > 0.85 ? "bottom" : "top"] = `${6 + 26 * before}px`;
     return element;
   }));
   const focused = document.activeElement?.dataset?.key;
