@@ -1,4 +1,4 @@
-"""Take the pictures of the page: every page, for desk and phone, light and dark; six of them go into docs/images.
+"""Take the pictures of the page: every page, for desk and phone, light and dark; some of them go into docs/images.
 
 python docs/screenshots.py --work WORK_FOLDER [--out FOLDER] [--only NAME ...]
 
@@ -37,7 +37,7 @@ BROWSER = ("--no-sandbox", "--disable-background-networking", "--disable-compone
 
 @dataclass(frozen=True)
 class Picture:
-    """One of the pictures in docs/images: which page, how wide, light or dark."""
+    """A picture of a page: how wide, light or dark."""
 
     page: str
     size: str
@@ -48,13 +48,19 @@ class Picture:
         return f"page-{self.page}{'-phone' if self.size == 'phone' else ''}.webp"
 
 
-PICTURES = (
+IN_README = (
     Picture("photos", "desk", "light"),
     Picture("review-grid", "desk", "light"),
     Picture("photo", "desk", "light"),
     Picture("teach", "desk", "dark"),
     Picture("map", "desk", "light"),
     Picture("review-questions", "phone", "light"),
+)
+PICTURES = (
+    *IN_README,
+    Picture("search", "desk", "dark"),
+    Picture("words", "desk", "light"),
+    Picture("learn", "desk", "light"),
 )
 
 
