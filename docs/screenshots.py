@@ -148,7 +148,7 @@ def review_grid_page(page: Any) -> None:
 
 
 def review_questions_page(page: Any) -> None:
-    page.goto("/review/questions?order=certain")
+    page.goto("/review/questions?order=certain&word=boat")
     page.locator(".stage img").wait_for()
 
 
