@@ -151,7 +151,7 @@ def test_commands_that_pages_name_are_there(path):
         assert named, "a page says what writes it"
 
 
-@pytest.mark.parametrize("report", ["auto", "blei2003", "liu2005", "shao", "yang2010"])
+@pytest.mark.parametrize("report", ["auto", "blei2003", "liu2005", "missing", "shao", "yang2010"])
 def test_every_report_is_a_command(report, capsys):
     with pytest.raises(SystemExit) as end:
         import_module(f"topicture_experiments.{report}.report").main(["--help"])
