@@ -36,6 +36,11 @@ ALLOWED = {
     },
     "auto/presence.py": {"where reliability is judged": "10%"},
     "auto/work.py": {"name of a protocol": "25%"},
+    "regions/page.py": {
+        "words of MSRC v2, and settings of the other models": "21 50 40 500",
+        "steps of certainty, and what half an overlap is": "0.0 0.5 0.6 0.7 0.8 0.9 1.0",
+    },
+    "regions/work.py": {"names of ways to regions": "10 20 40 100 384"},
     "blei2003/page.py": {
         "Corel-5k and our features": "260 46 10",
         "Blei and Jordan 2003: their data": "7,000 168 47",
