@@ -63,3 +63,11 @@ def test_the_list_of_keys_has_no_violation(page, served):
     page.locator("body").press("?")
     page.get_by_role("dialog").wait_for()
     assert in_both_themes(page, "keys") == []
+
+
+def test_who_is_not_let_in_reads_a_page_without_violations(browser, served):
+    with opened(browser, served.url, bypass_csp=True) as page:
+        page.expected.append("401")
+        page.goto("/photos")
+        page.get_by_label("The token of that address").wait_for()
+        assert in_both_themes(page, "door") == []

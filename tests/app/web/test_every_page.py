@@ -14,17 +14,10 @@ import topicture.app.web
 
 STATIC = Path(topicture.app.web.__file__).parent / "static"
 JAVASCRIPT_BUDGET = 60_000  # bytes, compressed
-SMALLEST_TARGET = 24  # pixels, as WCAG 2.2 asks
+SMALLEST_TARGET = 32  # pixels; boxes to tick are 24, as WCAG 2.2 asks
 
-# Buttons that open something on the page: a dialog, a panel, a list.
-OPENERS = ", ".join(
-    (
-        "main button[aria-expanded=false]",
-        "main summary",
-        "main button[title^=History]",
-        ".frame-tools button[aria-label^=Keyboard]",
-    )
-)
+PANELS = "main button[aria-expanded=false], main summary"
+DIALOGS = "main button[title^=History], .frame-tools button[aria-label^=Keyboard]"
 SEEN = """element => {
   const box = element.getBoundingClientRect();
   const over = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
@@ -35,7 +28,7 @@ SMALL = """smallest => [...document.querySelectorAll("button, select, input, sum
   .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.closest(".visually-hidden, .skip-link"))
   .filter((each) => getComputedStyle(each).display !== "inline")
   .map((each) => [each.outerHTML.slice(0, 120), each.getBoundingClientRect()])
-  .filter(([, box]) => box.width && (box.width < smallest || box.height < smallest))
+  .filter(([html, box]) => box.width && Math.min(box.width, box.height) < (html.includes("checkbox") ? 24 : smallest))
   .map(([html, box]) => `${html}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
 PLACE = """() => {
   const focused = document.activeElement;
@@ -89,15 +82,19 @@ def tab_reaches_the_content(page):
 
 
 def panels_open(page):
-    """Whatever opens, opens without a word on the console, and closes by Escape where it lies over the page."""
-    for opener in page.locator(OPENERS).all():
-        if opener.is_visible() and opener.is_enabled():
-            opener.click()
-            page.wait_for_load_state("networkidle")
-            assert page.evaluate(SIDEWAYS) <= 0
-            if page.locator("dialog[open]").count():
-                page.keyboard.press("Escape")
-                page.locator("dialog[open]").wait_for(state="detached")
+    """Whatever opens, opens without a word on the console; what lies over the page is closed by Escape."""
+    for opener in page.locator(f"{PANELS}, {DIALOGS}").all():
+        if not (opener.is_visible() and opener.is_enabled()):
+            continue
+        over = opener.evaluate("(button, dialogs) => button.matches(dialogs)", DIALOGS)
+        opener.click()
+        if over:
+            page.locator("dialog[open]").wait_for()
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate(SIDEWAYS) <= 0
+        if over:
+            page.keyboard.press("Escape")
+            page.locator("dialog[open]").wait_for(state="detached")
 
 
 @pytest.mark.parametrize("size", [PHONE, (360, 640)])
