@@ -168,7 +168,7 @@ def test_what_no_caption_explains_becomes_background(rng):
         word = rng.integers(2)
         caption[word] = 1
         regions.append(rng.normal(means[[word, 2]], 0.5))
-    model = RegionLogistic(ridge=1e-4, background=0.9).fit(
+    model = RegionLogistic(ridge=1e-4, pull=0.2, background=0.9).fit(
         Corpus.from_arrays(captions=captions, regions=regions)
     )
     no_word = 1 - np.array(

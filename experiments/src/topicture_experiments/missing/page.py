@@ -31,8 +31,9 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
     runs = list(evidence["found"].values())
     parts = [
         "# Promises, and tags that were left out",
-        f"Written by `topicture reproduce missing`; {measured(evidence)}, seed {evidence['seed']}. Corel-5k from "
-        "pixels (deep features, lite2, 256 columns), 4,999 photos in 50 folders, 260 words.",
+        "Written by `python -m topicture_experiments.missing.report` (or `topicture reproduce missing`); "
+        f"{measured(evidence)}, seed {evidence['seed']}. Corel-5k from pixels (deep features, lite2, 256 columns), "
+        "4,999 photos in 50 folders, 260 words.",
         "**Before** is how Topicture learned until now: random folds of the tagged photos, absent words count as no, "
         "tags accepted in bulk are learned from. **Now** is `learn` as it is. Answers are the first 200 questions of "
         "`review --order random`, answered by the hidden truth; they are not counted among what is accepted.",

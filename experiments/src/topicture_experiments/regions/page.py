@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from topicture_experiments.regions.work import COMPARED, MODELS, OURS, RECIPES, Task
+from topicture_experiments.regions.work import COMPARED, MODELS, OURS, RECIPES, Task, tasks
 from topicture_experiments.shared.running import measured
 from topicture_experiments.shared.tables import markdown_table, write_parts
 
@@ -44,6 +44,8 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
         "coarser look at ranges on the test images. GM-LDA and Corr-LDA: 50 topics, 40 columns; DBA and EMM: 500 "
         "visual words; others as by default.",
     ]
+    missing = [task.key for task in tasks() if task.key not in found]
+    parts.append(f"Not measured yet: {'; '.join(missing)}." if missing else "")
     for recipe in COMPARED:
         parts += _models(found, recipe)
     parts += _steps(found)
