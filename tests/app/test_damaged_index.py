@@ -132,7 +132,8 @@ def test_a_damaged_model_is_found_and_told_in_one_line(library, damage):
     found = library.check()
     assert len(found) == 1
     assert "learn makes a new one" in found[0]
-    for verb in (lambda: library.annotate(workers=0), lambda: library.accept_above(0.9, dry_run=True)):
+    judging = [lambda: library.accept_above(0.9, dry_run=True)] if name == "presence.safetensors" else []
+    for verb in (lambda: library.annotate(workers=0), *judging):
         with pytest.raises(TopictureError) as told:
             verb()
         assert "\n" not in str(told.value)

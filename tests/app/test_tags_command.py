@@ -73,7 +73,7 @@ def test_the_list_says_what_is_special_about_a_word(root, topicture):
     ):
         topicture("tags", *change)
     out = topicture("tags")[1]
-    assert "rose  (below plants)" in out
+    assert "plants\n     21    rose\n" in out  # a tree
     assert "sea  (never suggested)" in out
     assert "beach  (was sand)" in out
     assert topicture("tags", "bea")[1].split()[1] == "beach"

@@ -45,11 +45,12 @@ class ParameterChecks(ABC):
             must = "be a positive whole number" if least == 1 else f"be a whole number from {least}"
             self._require(parameter, is_whole(getattr(self, parameter), least), must)
 
-    def _check_steps(self, *parameters: str) -> None:
+    def _check_steps(self, *parameters: str, or_else: str = "") -> None:
         """Steps that answering takes: a model file may claim any number of them."""
         for parameter in parameters:
             fits = is_whole(getattr(self, parameter), most=MOST_STEPS)
-            self._require(parameter, fits, f"be a whole number from 1 to {MOST_STEPS}")
+            other = f", or {or_else}" if or_else else ""
+            self._require(parameter, fits, f"be a whole number from 1 to {MOST_STEPS}{other}")
 
     def _check_choice(self, parameter: str, choices: Collection[str]) -> None:
         value = getattr(self, parameter)

@@ -207,7 +207,7 @@ def test_single_questions_are_those_of_the_command_line(served, order):
 
 
 def test_an_unknown_order_is_told(served):
-    status, answer = served.get("review/questions", order="random")
+    status, answer = served.get("review/questions", order="alphabetical")
     assert status == 400
     assert "missing" in answer["error"]["message"]
 

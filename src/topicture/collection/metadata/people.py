@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from lxml import etree
 
+from topicture.collection.metadata.record import BY
 from topicture.collection.metadata.xmp import IPTC_EXT, descriptions, property_values, struct_field
 
 __all__ = ["people_named"]
@@ -29,7 +30,8 @@ def _names(tree: etree._ElementTree) -> Iterator[str]:
     for description in descriptions(tree):
         for regions in description.iterchildren(_MWG + "Regions"):
             for item in _items(regions, _MWG + "RegionList"):
-                if struct_field(item, _MWG + "Type") in _OF_LIVING_THINGS:
+                living = struct_field(item, _MWG + "Type") in _OF_LIVING_THINGS
+                if living and not struct_field(item, BY):  # ours mark any object
                     yield struct_field(item, _MWG + "Name")
         for regions in description.iterchildren(_MP + "RegionInfo"):
             for item in _items(regions, _MP_REGIONS + "Regions"):

@@ -46,12 +46,14 @@ class MwgRegions:
             return False
         self.drop(word, keep_structure=True)
         container = next(self._containers(), None)
+        is_ours = container is None
         if container is None:
             container = self._begin()
         self._of[word] = [etree.SubElement(container, RDF + "li") for _ in wanted]
         for item, (identifier, region) in zip(self._of[word], wanted.items(), strict=True):
             _write(item, identifier, region)
-        self._lists.lay_out_later(container)
+        if is_ours:  # another program's list keeps its own lines
+            self._lists.lay_out_later(container)
         return True
 
     def drop(self, word: str, *, keep_structure: bool = False) -> bool:

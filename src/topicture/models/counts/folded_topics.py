@@ -50,7 +50,7 @@ class FoldedTopics(EMAnnotator):
         self._check_not_negative("eps")
         self._require("power", 0 < self.power <= 1, "lie in (0, 1]")
         if self.fold_steps != "held-out":
-            self._check_steps("fold_steps")
+            self._check_steps("fold_steps", or_else="'held-out'")
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         if not corpus.tagged.any():
