@@ -167,7 +167,8 @@ class Annotator(ParameterChecks, BaseEstimator):
             IndexError,
             TopictureError,
         ) as error:
-            raise ModelFileError(f"{source}: the model is damaged or incomplete ({error})") from None
+            why = " ".join(str(error).split())  # it may quote what the file says
+            raise ModelFileError(f"{source}: the model is damaged or incomplete ({why})") from None
         return annotator
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -71,8 +71,9 @@ def is_ours_and_empty(tree: etree._ElementTree) -> bool:
     ):
         return False
     elements = list(root.iter())  # comments are among them
-    named = descriptions(tree)
-    return len(elements) == 2 + len(named) and all(set(each.attrib) <= {RDF + "about"} for each in named)
+    said = "".join(root.itertext()).strip()
+    attributes = {name for each in elements for name in each.attrib} - {ADOBE_META + "xmptk", RDF + "about"}
+    return len(elements) == 2 + len(descriptions(tree)) and not said and not attributes
 
 
 def serialise(tree: etree._ElementTree, original: bytes | None) -> bytes:
