@@ -5,7 +5,7 @@ from topicture.app.web.addresses import PAGES
 
 DESK, PHONE = (1280, 800), (390, 844)
 WORD, PHOTO = "rose", 60  # a photo without tags, with suggestions
-PARAMETERS = {"{id:int}": str(PHOTO), "{word:path}": WORD}
+PARAMETERS = {"{id:number}": str(PHOTO), "{word:path}": WORD}
 QUERIES = {"search": f"?q={WORD}", "teach": f"?word={WORD}"}
 # What a page shows once its data are there; a page without a line here is there with its heading.
 READY = {

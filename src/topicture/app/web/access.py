@@ -9,7 +9,6 @@ import ipaddress
 import secrets
 import socket
 import threading
-from http.cookies import CookieError, SimpleCookie
 
 from topicture.errors import TopictureError
 
@@ -74,12 +73,9 @@ class Access:
         return f"{self.cookie_name}={self._session}; HttpOnly; SameSite=Strict; Path=/"
 
     def has_cookie(self, header: str) -> bool:
-        """Whether a Cookie header holds ours."""
-        try:
-            found = SimpleCookie(header).get(self.cookie_name)
-        except CookieError:
-            return False
-        return found is not None and secrets.compare_digest(found.value.encode(), self._session.encode())
+        """Whether a Cookie header holds ours; other servers of this machine put theirs beside it, in any form."""
+        ours = f"{self.cookie_name}={self._session}".encode()
+        return any(secrets.compare_digest(each.strip().encode(), ours) for each in header.split(";"))
 
     def knows_host(self, header: str) -> bool:
         """Whether a Host header names this server by itself: a name of somebody else's may lead anywhere tomorrow.

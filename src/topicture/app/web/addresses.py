@@ -4,6 +4,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from topicture.app.web import numbers  # noqa: F401  (what `number` in an address is)
 from topicture.app.web.shell import render_shell
 
 __all__ = ["PAGES", "PAGE_ROUTES"]
@@ -12,7 +13,7 @@ __all__ = ["PAGES", "PAGE_ROUTES"]
 PAGES = {
     "/photos": ("photos", "Photos"),
     "/search": ("search", "Search"),
-    "/photo/{id:int}": ("photo", "Photo"),
+    "/photo/{id:number}": ("photo", "Photo"),
     "/review": ("review", "Review"),
     "/review/tag/{word:path}": ("review-grid", "Review"),
     "/review/questions": ("review-questions", "Review"),

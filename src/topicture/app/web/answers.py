@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from topicture.app.verbs.plain import as_plain
+from topicture.app.web import numbers  # noqa: F401  (what `number` in an address is)
 from topicture.app.web.failures import BadRequest, failure, json_answer
 from topicture.app.web.site import Site
 

@@ -3,15 +3,19 @@
 import mimetypes
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
 from topicture.app.web.addresses import PAGE_ROUTES
 from topicture.app.web.failures import failure, json_answer
 from topicture.app.web.routes import collection, learning, map, photos, review, search, teach, words
+from topicture.app.web.shell import render_door
 from topicture.app.web.site import Site
 
 __all__ = ["build"]
@@ -43,8 +47,10 @@ def build(site: Site) -> Starlette:
     app = Starlette(
         routes=[*PAGE_ROUTES, Mount("/api", routes=data), Mount("/static", StaticFiles(directory=STATIC))],
         exception_handlers={
-            404: lambda request, error: _plain(404, "no-such-page", "There is no such page."),
-            405: lambda request, error: _plain(405, "method-not-allowed", "That can't be done here."),
+            404: lambda request, error: _plain(request, 404, "no-such-page", "There is no such page."),
+            405: lambda request, error: _plain(
+                request, 405, "method-not-allowed", "That can't be done here."
+            ),
             Exception: lambda request, error: failure(error),
         },
         lifespan=lifespan,
@@ -53,5 +59,8 @@ def build(site: Site) -> Starlette:
     return app
 
 
-def _plain(status: int, code: str, message: str):
+def _plain(request: Request, status: int, code: str, message: str) -> Response:
+    """As a page for a person who navigates, as JSON for a script."""
+    if request.headers.get("sec-fetch-mode") == "navigate":
+        return HTMLResponse(render_door(code, HTTPStatus(status).phrase, message, ""), status)
     return json_answer({"error": {"code": code, "message": message, "hint": ""}}, status)

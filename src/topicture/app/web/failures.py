@@ -64,7 +64,9 @@ _KINDS: dict[type[TopictureError], _Kind] = {
 }
 
 # "run 'topicture learn'", but not "'topicture learn' has been writing"
-_COMMAND = re.compile(r"\b(?:run|see|with|by|or) '?topicture |\(topicture |--[a-z]")
+_COMMAND = re.compile(
+    r"\b(?:run|see|with|by|or) '?topicture |\(topicture |'topicture \w+' (?:lists|looks|says) |--[a-z]"
+)
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 

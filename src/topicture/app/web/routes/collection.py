@@ -61,5 +61,5 @@ ROUTES = [
     get("/status", status),
     get("/collection", collection),
     post("/collection", begin),
-    Route("/thumbnails/{id:int}", thumbnail, methods=["GET"]),
+    Route("/thumbnails/{id:number}", thumbnail, methods=["GET"]),
 ]

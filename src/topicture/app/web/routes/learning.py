@@ -45,8 +45,8 @@ def next_to_tag(site: Site, question: Question) -> Any:
 ROUTES = [
     get("/jobs", jobs),
     post("/jobs", start),
-    get("/jobs/{id:int}", job),
-    post("/jobs/{id:int}/cancel", cancel),
+    get("/jobs/{id:number}", job),
+    post("/jobs/{id:number}/cancel", cancel),
     get("/models", models),
     get("/next", next_to_tag),
 ]

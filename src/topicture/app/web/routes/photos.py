@@ -76,9 +76,9 @@ def _yes_or_no(question: Question, name: str) -> bool | None:
 
 ROUTES = [
     get("/photos", photos),
-    get("/photos/{id:int}", one_photo),
-    get("/photos/{id:int}/why", reasons),
-    get("/photos/{id:int}/similar", similar),
+    get("/photos/{id:number}", one_photo),
+    get("/photos/{id:number}/why", reasons),
+    get("/photos/{id:number}/similar", similar),
     get("/folders", folders),
     get("/counts", counts),
     get("/complete", complete),

@@ -1,5 +1,6 @@
 """Data of the page: review; and what every page decides and takes back."""
 
+import math
 from typing import Any
 
 from topicture.app.verbs.deciding import decide as deciding
@@ -86,9 +87,12 @@ def _after(question: Question) -> tuple[float, int] | None:
         return None
     probability, _, image = text.partition(",")
     try:
-        return float(probability), int(image)
+        after = float(probability), int(image)
     except ValueError:
-        raise BadRequest("after must be a probability and the number of a photo, as in 0.734,17") from None
+        after = math.nan, 0
+    if not (math.isfinite(after[0]) and _is_number(after[1])):
+        raise BadRequest("after must be a probability and the number of a photo, as in 0.734,17")
+    return after
 
 
 def review_questions(site: Site, question: Question) -> Any:
@@ -110,5 +114,5 @@ ROUTES = [
     post("/decide", decide),
     post("/undo", undo),
     get("/history", history),
-    get("/history/{step:int}", history_step),
+    get("/history/{step:number}", history_step),
 ]

@@ -25,16 +25,16 @@ def teach(site: Site, question: Question) -> Any:
             _numbers(body, "yes"),
             _numbers(body, "no"),
             offset=_number(body, "offset", 0, 1 << 31),
-            limit=_number(body, "limit", 48, 500),
+            limit=_number(body, "limit", 48, 500, least=1),
             query=query,
             seed=_number(body, "seed", 0, 1 << 31),
         )
 
 
-def _number(body: dict[str, Any], name: str, default: int, most: int) -> int:
+def _number(body: dict[str, Any], name: str, default: int, most: int, *, least: int = 0) -> int:
     value = body.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise BadRequest(f"{name} must be a whole number between 0 and {most}")
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise BadRequest(f"{name} must be a whole number between {least} and {most}")
     return value
 
 

@@ -6,13 +6,15 @@ import { tell } from "./toasts.js";
 
 let sending = Promise.resolve();
 
-/** Send decisions [{image, word, verdict}] as one step; `rollback` puts things back where that fails. */
+/** Send decisions [{image, word, verdict}] as one step; `rollback` puts things back where that fails.
+ * Promises {changed, step}; undefined where it failed. */
 export function decide(decisions, rollback) {
   if (!decisions.length) return sending;
   sending = sending.then(async () => {
     try {
-      await post("decide", { decisions });
+      const done = await post("decide", { decisions });
       refreshCounts();
+      return done;
     } catch (error) {
       rollback?.(error);
       tell(error);
@@ -23,7 +25,13 @@ export function decide(decisions, rollback) {
 
 /** Take back the last step, once everything before it has arrived. */
 export function takeBack() {
-  sending = sending.then(undo);
+  sending = sending.then(() => undo());
+  return sending;
+}
+
+/** Take back that step, whatever was decided since. */
+export function takeBackStep(step) {
+  sending = sending.then(() => undo({ step }));
   return sending;
 }
 

@@ -38,5 +38,9 @@ export const count = (n) => n.toLocaleString("en");
 /** (1, "photo") as "1 photo", (12345, "photo") as "12,345 photos". */
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
+/** Where the suggestions of a word are reviewed. A browser takes "." and ".." out of a path, even escaped. */
+export const reviewAddress = (word) =>
+  word.split(/[\\/]/u).some((part) => part === "." || part === "..") ? `/review/tag/?${new URLSearchParams({ word })}` : `/review/tag/${encodeURIComponent(word)}`;
+
 export const thumbnail = (id) => `/api/thumbnails/${id}`;
 export const picture = (id) => `/api/thumbnails/${id}?size=large`;

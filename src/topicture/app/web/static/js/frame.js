@@ -40,10 +40,10 @@ function switchTheme() {
   }
 }
 
-/** Take back the last step; pages listen to "topicture-undone" and mend what they show. */
-export async function undo() {
+/** Take back the last step, or a given one; pages listen to "topicture-undone" and mend what they show. */
+export async function undo({ step } = {}) {
   try {
-    const { undone } = await post("undo");
+    const { undone } = await post("undo", { step });
     toast(undone ? undone.text : "There is nothing to undo.");
     if (undone) document.dispatchEvent(new CustomEvent("topicture-undone", { detail: undone }));
   } catch (error) {

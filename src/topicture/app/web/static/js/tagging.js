@@ -1,5 +1,5 @@
 // Saying what photos show: one step in the log, told in a sentence that can take it back.
-import { decide, takeBack, takeBackKeys } from "./decisions.js";
+import { decide, takeBackKeys, takeBackStep } from "./decisions.js";
 import { plural } from "./dom.js";
 import { toast } from "./toasts.js";
 
@@ -11,9 +11,10 @@ const SAID = {
 
 /** Decide on a word of some photos, and tell it; whether that worked. */
 export async function say(images, word, verdict) {
-  let failed = false;
-  await decide(images.map((image) => ({ image, word, verdict })), () => (failed = true));
-  if (!failed) toast(SAID[verdict](word, plural(images.length, "photo")), { action: { label: "Undo", act: takeBack } });
-  return !failed;
+  const done = await decide(images.map((image) => ({ image, word, verdict })));
+  // Where nothing changed there is nothing to take back: the last step is another one.
+  const action = done?.step ? { label: "Undo", act: () => takeBackStep(done.step) } : undefined;
+  if (done) toast(SAID[verdict](word, plural(images.length, "photo")), { action });
+  return Boolean(done);
 }
 takeBackKeys();

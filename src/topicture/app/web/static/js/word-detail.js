@@ -1,6 +1,6 @@
 // One word in detail: counts, its place, its policy, and what it is confused with.
 import { get } from "./api.js";
-import { count, h, icon, percent, plural, thumbnail } from "./dom.js";
+import { count, h, icon, percent, plural, reviewAddress, thumbnail } from "./dom.js";
 import { policyField } from "./word-table.js";
 
 let asked = null;
@@ -21,7 +21,7 @@ export function showDetail(box, each, words, actions, close) {
       ...fact("Right when suggested", each.precision === null ? "not known" : percent(each.precision))),
     h("div", { class: "row" },
       h("a", { class: "button", href: `/photos?word=${address}` }, "Photos"),
-      each.suggestions ? h("a", { class: "button", href: `/review/tag/${address}` }, "Review") : "",
+      each.suggestions ? h("a", { class: "button", href: reviewAddress(word) }, "Review") : "",
       h("button", { type: "button", "data-key": `detail rename ${word}`, onclick: () => actions.edit(word) }, "Rename"),
       h("button", { type: "button", class: "danger", onclick: () => actions.remove(word) }, "Delete")),
     h("label", { class: "field" }, h("span", {}, "Suggestions of it"), policyField(each, actions, "detail")),

@@ -1,6 +1,6 @@
 // Learn: start and watch it, see how far it can be trusted, and what to tag next.
 import { get } from "../js/api.js";
-import { count, h, percent, plural, thumbnail } from "../js/dom.js";
+import { count, h, percent, plural, reviewAddress, thumbnail } from "../js/dom.js";
 import { cancelJob, onJobs, over, refreshJobs, shareOf, stageOf, startJob, titleOf } from "../js/jobs.js";
 import { calibrationPlot, sparkline } from "../js/plots.js";
 import { tell } from "../js/toasts.js";
@@ -111,9 +111,9 @@ function showNext({ photos, rare, weak }) {
   if (photos.length) parts.push(h("p", { class: "soft" }, "Many photos look like these, so their tags teach most."),
     h("ul", { class: "plain next-photos" }, ...photos.map((photo) => h("li", {}, h("a", { href: `/photo/${photo.id}` }, h("img", { src: thumbnail(photo.id), alt: photo.path, loading: "lazy", onerror: (event) => event.target.classList.add("missing") }))))));
   if (rare.length) parts.push(h("p", { class: "soft" }, "These words need a few more photos to be learned."),
-    h("ul", { class: "plain row" }, ...rare.map(({ word, photos: n, needed }) => h("li", {}, h("a", { class: "chip", href: `/teach?${new URLSearchParams({ word })}` }, word, h("span", { class: "soft number" }, `${n} of ${needed}`))))));
+    h("ul", { class: "plain row" }, ...rare.map(({ word, photos: n, needed }) => h("li", {}, h("a", { class: "chip", href: `/teach?${new URLSearchParams({ word })}` }, h("bdi", {}, word), h("span", { class: "soft number" }, `${n} of ${needed}`))))));
   if (weak.length) parts.push(h("p", { class: "soft" }, "Suggestions of these are often wrong; a few answers help."),
-    h("ul", { class: "plain row" }, ...weak.map(({ word, precision }) => h("li", {}, h("a", { class: "chip", href: `/review/tag/${encodeURIComponent(word)}` }, word, h("span", { class: "soft number" }, precision === null ? "never suggested" : `${percent(precision)} right`))))));
+    h("ul", { class: "plain row" }, ...weak.map(({ word, precision }) => h("li", {}, h("a", { class: "chip", href: reviewAddress(word) }, h("bdi", {}, word), h("span", { class: "soft number" }, precision === null ? "never suggested" : `${percent(precision)} right`))))));
   if (!parts.length) parts.push(h("p", { class: "soft" }, "Tag a few photos by hand first, each word on three or more: ", h("a", { href: "/photos?tagged=no" }, "photos without a tag"), "."));
   next.replaceChildren(next.firstChild, ...parts);
 }
@@ -132,7 +132,7 @@ function comparison({ trials, members = [] }) {
 }
 
 function tags({ tags: all, target_precision: target }) {
-  const row = (tag) => [h("a", { href: `/review/tag/${encodeURIComponent(tag.word)}` }, tag.word), count(tag.photos), count(tag.suggested), share(tag.precision), tag.threshold === null ? "not yet" : `from ${percent(tag.threshold)}`];
+  const row = (tag) => [h("a", { href: reviewAddress(tag.word) }, tag.word), count(tag.photos), count(tag.suggested), share(tag.precision), tag.threshold === null ? "not yet" : `from ${percent(tag.threshold)}`];
   const sorted = [...all].sort((a, b) => b.photos - a.photos);
   const section = table("tags-title", "Precision of each word", ["Word", "Photos", "Suggested", "Right", `${percent(target)} right`], sorted.slice(0, 12).map(row));
   if (sorted.length > 12) section.append(h("button", { type: "button", class: "quiet", onclick: (event) => { section.querySelector("tbody").append(...sorted.slice(12).map(row).map(line)); event.target.remove(); } }, `Show all ${plural(sorted.length, "word")}`));

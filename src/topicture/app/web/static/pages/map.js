@@ -5,6 +5,7 @@ import { shortcut } from "../js/keys.js";
 import { Camera, listen } from "../js/map-camera.js";
 import { LabelLayer } from "../js/map-labels.js";
 import { columns, isInside, PointGrid, PointLayer, TAGGED } from "../js/map-points.js";
+import { queryOf } from "../js/query.js";
 import { tell, toast } from "../js/toasts.js";
 
 const MOST_LISTED = 200;
@@ -165,7 +166,7 @@ function select(chosen, words = []) {
   selection.replaceChildren(
     h("div", { class: "row wide" }, h("h2", {}, `${plural(chosen.length, "photo")} selected`), h("button", { type: "button", class: "quiet", onclick: () => (select([]), stage.focus()) }, "Clear")),
     form,
-    words.length ? h("div", { class: "row" }, h("span", { class: "soft small" }, "Search:"), ...words.slice(0, 8).map((each) => h("a", { class: "chip", href: `/search?${new URLSearchParams({ q: /\s/.test(each.word) ? `"${each.word}"` : each.word })}` }, each.word))) : "",
+    words.length ? h("div", { class: "row" }, h("span", { class: "soft small" }, "Search:"), ...words.slice(0, 8).map((each) => h("a", { class: "chip", href: `/search?${new URLSearchParams({ q: queryOf([{ text: each.word, wanted: true }]) })}` }, each.word))) : "",
     h("div", { class: "map-photos" }, ...chosen.slice(0, MOST_LISTED).map((i) => h("a", { href: `/photo/${map.points.ids[i]}`, "aria-label": `Photo ${map.points.ids[i]}` }, h("img", { src: thumbnail(map.points.ids[i]), alt: "", loading: "lazy" })))),
     chosen.length > MOST_LISTED ? h("p", { class: "small soft" }, `and ${plural(chosen.length - MOST_LISTED, "more photo")}`) : "");
 }

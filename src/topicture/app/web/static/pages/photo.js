@@ -12,7 +12,7 @@ const main = document.querySelector("#main");
 const here = new URLSearchParams(location.search);
 const list = here.get("list");
 let id = Number(location.pathname.split("/").at(-1)), at = Number(here.get("at") ?? -1);
-let photo, current = 0, beside = {};
+let photo, stored, current = 0, beside = {}; // `stored` is what the server said, `photo` what is shown
 
 // --- The picture -----------------------------------------------------------------------------------------------------
 
@@ -45,11 +45,14 @@ async function load({ fresh = true } = {}) {
   try {
     loaded = await get(`photos/${id}`);
   } catch (error) {
-    main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, "This photo is not here"), h("p", {}, [error.message, error.hint].filter(Boolean).join(" ")), h("a", { class: "button", href: back() }, "Back to the photos")));
+    if (wanted !== id) return;
+    if (!fresh && error.status !== 404) return tell(error); // what is shown is still so
+    main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, error.status === 404 ? "This photo is not here" : "This photo can't be shown now"), h("p", {}, [error.message, error.hint].filter(Boolean).join(" ")), h("a", { class: "button", href: back() }, "Back to the photos")));
     return;
   }
   if (wanted !== id) return;
   photo = loaded;
+  stored = structuredClone(loaded);
   document.title = `${photo.name} · Topicture`;
   if (fresh) {
     current = 0;
@@ -92,7 +95,8 @@ function go(where) {
   id = to.id;
   here.set("at", Math.max(0, at));
   history.replaceState(null, "", `/photo/${id}?${here}`);
-  load();
+  beside = {}; // of the photo that was left
+  load().then(loadSimilar);
 }
 
 function back() {
@@ -106,6 +110,8 @@ const since = (seconds) => new Date(1000 * seconds).toLocaleDateString("en", { d
 const sourced = (tag) => `${SOURCES[tag.source] ?? tag.source}, ${since(tag.at)}`;
 
 async function decide(word, verdict) {
+  if (!photo) return;
+  const shown = photo.id; // not `id`: the next photo may be on its way
   const index = photo.suggestions.findIndex((each) => each.word === word);
   if (index >= 0) photo.suggestions.splice(index, 1); // the answer is shown at once; the server's follows
   photo.tags = photo.tags.filter((each) => each.word !== word);
@@ -114,8 +120,11 @@ async function decide(word, verdict) {
   list?.push({ word, source: "review", at: Date.now() / 1000 });
   current = Math.min(current, Math.max(0, photo.suggestions.length - 1));
   draw();
-  await say([id], word, verdict);
-  await load({ fresh: false });
+  const said = await say([shown], word, verdict);
+  if (shown !== id) return;
+  if (said) return load({ fresh: false });
+  photo = structuredClone(stored);
+  draw();
 }
 
 function draw() {
@@ -147,6 +156,7 @@ panel.append(head, h("section", { "aria-label": "Tags" }, h("h2", {}, "Tags"), t
 
 function add() {
   const word = added.value.trim();
+  if (!photo) return; // it is on its way, and the word waits in the field
   added.value = "";
   if (word) decide(word, "present");
 }
@@ -202,7 +212,9 @@ function showAll() {
 }
 
 async function loadSimilar() {
+  const wanted = id;
   const { photos } = await get(`photos/${id}/similar`, { limit: 9 }).catch(() => ({ photos: [] }));
+  if (wanted !== id) return;
   similar.hidden = !photos.length;
   similar.replaceChildren(h("h2", {}, "Similar"), h("div", { class: "thumbs" }, ...photos.map((each) =>
     h("a", { href: `/photo/${each.id}`, title: each.name }, h("img", { src: thumbnail(each.id), alt: each.name, loading: "lazy" })))));

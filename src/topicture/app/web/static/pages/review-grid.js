@@ -1,7 +1,7 @@
 // One tag at a time: a page of photos, a line, and one key that settles all of them.
 import { get } from "../js/api.js";
 import { decide, painted, takeBack, takeBackKeys } from "../js/decisions.js";
-import { count, h, percent, plural } from "../js/dom.js";
+import { count, h, percent, plural, reviewAddress } from "../js/dom.js";
 import { historyButton } from "../js/history.js";
 import { shortcut } from "../js/keys.js";
 import { current, fit, focusTile, look, navigate, ready, setState, shape, tile } from "../js/tiles.js";
@@ -35,6 +35,16 @@ function open() {
   main.replaceChildren(
     h("div", { class: "page-head" }, h("a", { class: "button quiet", href: "/review", "aria-label": "All tags" }, "‹ Tags"), title, left, h("div", { class: "row grid-tools" }, historyButton())),
     hint, grid, bar);
+}
+
+/** The word that the address names. */
+function asked() {
+  const path = location.pathname.slice("/review/tag/".length);
+  try {
+    return new URLSearchParams(location.search).get("word") ?? decodeURIComponent(path);
+  } catch {
+    return path; // typed by hand, with a lone %
+  }
 }
 
 // --- Pages of photos ------------------------------------------------------------------------------------------
@@ -81,7 +91,7 @@ const prefetch = (shown) => {
 function show(shown, since) {
   if (page?.word !== shown.word) threshold = EVEN;
   visited.add(shown.word);
-  if (decodeURIComponent(location.pathname) !== `/review/tag/${shown.word}`) history.replaceState(null, "", `/review/tag/${encodeURIComponent(shown.word)}`);
+  if (asked() !== shown.word) history.replaceState(null, "", reviewAddress(shown.word));
   page = shown;
   document.title = `${page.word} · Review · Topicture`;
   title.textContent = page.word;
@@ -148,6 +158,7 @@ function settle(event, rest = false) {
     return;
   }
   past.push(decided);
+  decided.settled = decisions.length;
   decide(decisions, () => restore(decided));
   advance(event.timeStamp);
 }
@@ -162,7 +173,8 @@ async function advance(since) {
     if (mine !== turn) return; // another page was put back meanwhile
     if (!following) return finish();
     if (following.word !== from.word) toast(`That was ${from.word}. Now: ${following.word}.`, { seconds: 2 });
-    following.total = following.word === from.word ? Math.max(following.photos.length, following.total) : following.total;
+    // It was fetched before the page in front of it was decided.
+    if (following.word === from.word) following.total = Math.max(following.photos.length, from.total - (from.settled ?? 0));
     page = from;
     show(following, since);
     next = prefetch(following);
@@ -195,6 +207,7 @@ function finish() {
 function restore(decided) {
   const position = past.lastIndexOf(decided);
   if (position >= 0) past.splice(position, 1);
+  decided.settled = 0;
   if (!grid.isConnected) open();
   turn += 1;
   if (page) next = Promise.resolve(page); // else it is on its way, and `next` still promises it
@@ -246,4 +259,4 @@ async function start(word) {
 }
 
 open();
-start(decodeURIComponent(location.pathname.slice("/review/tag/".length)));
+start(asked());

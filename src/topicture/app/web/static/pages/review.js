@@ -1,16 +1,15 @@
 // Review: what is left, and where one stroke settles most.
 import { get } from "../js/api.js";
 import { timeLeft } from "../js/decisions.js";
-import { count, h, plural, thumbnail } from "../js/dom.js";
+import { count, h, plural, reviewAddress, thumbnail } from "../js/dom.js";
 import { historyButton } from "../js/history.js";
 import { shortcut } from "../js/keys.js";
 import { tell } from "../js/toasts.js";
 
 const main = document.querySelector("#main");
-const address = (word) => `/review/tag/${encodeURIComponent(word)}`;
 
 function card(tag) {
-  return h("li", {}, h("a", { class: "tag-card", href: address(tag.word) },
+  return h("li", {}, h("a", { class: "tag-card", href: reviewAddress(tag.word) },
     h("span", { class: "tag-photos", "aria-hidden": "true" }, ...tag.photos.map((id) => h("img", { src: thumbnail(id), alt: "", decoding: "async" }))),
     h("span", { class: "tag-name" }, tag.word),
     h("span", { class: "soft small number" }, plural(tag.open, "photo"), tag.likely ? `, ${count(tag.likely)} likely` : ", none likely")));
@@ -40,10 +39,10 @@ function fill({ tags, decided, left, pace }) {
       h("p", {}, h("strong", { class: "number" }, plural(left, "suggestion")), " to answer", h("span", { class: "soft" }, ` · ${timeLeft(left, pace)}`)),
       h("span", { class: "meter", role: "img", "aria-label": `${count(decided)} answered of ${count(decided + left)}` }, bar),
       h("p", { class: "soft small" }, decided ? `${plural(decided, "suggestion")} answered. ` : "", "Leave whenever you like: the next visit goes on from here."),
-      h("a", { class: "button primary", href: address(tags[0].word) }, `Begin with ${tags[0].word}`)),
+      h("a", { class: "button primary", href: reviewAddress(tags[0].word) }, `Begin with ${tags[0].word}`)),
     h("h2", { class: "review-tags-title" }, "Tags, the quickest gain first"),
     h("ul", { class: "plain tag-cards" }, ...tags.map(card)));
-  shortcut("Enter", `Begin with ${tags[0].word}`, () => location.assign(address(tags[0].word)));
+  shortcut("Enter", `Begin with ${tags[0].word}`, () => location.assign(reviewAddress(tags[0].word)));
 }
 
 shortcut("q", "Answer single questions", () => location.assign("/review/questions"));
