@@ -90,3 +90,16 @@ def test_tags_that_never_occur_together_are_hidden_as_a_whole(shoots):
 def test_too_few_photos_say_nothing(shoots):
     assert find_worlds(corpus_of(shoots, np.arange(len(shoots[0])) < 20), names(shoots)) is None
     assert find_worlds(replace(corpus_of(shoots, shoots[0] < 8), descriptor=None)) is None
+
+
+def test_chance_is_no_second_world():
+    """Looks of many sizes of group, of which a quarter is tagged at random: a false alarm in twenty is chance."""
+    alarms = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        look = random.choice(60, 500, p=random.dirichlet(np.full(60, 0.3)))
+        rows = 1.5 * random.standard_normal((60, 30))[look] + random.standard_normal((500, 30))
+        truth = np.eye(8)[random.integers(0, 8, 500)] + np.eye(8)[random.integers(0, 8, 500)]
+        tagged = random.random(500) < 0.25
+        alarms += find_worlds(corpus_of((None, rows, truth), tagged), [""] * 500) is not None
+    assert alarms <= 3

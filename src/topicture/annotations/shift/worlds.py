@@ -7,7 +7,8 @@ group is (its folder, or a cluster of photos that look alike). The untagged phot
     q(s) = (1 - pi) r(s) + pi g(s),      far(s) = pi g(s) / q(s),
 
 and EM finds pi, the share of photos that are far. Which groups are hidden is decided by the same likelihood: those that
-make what is seen of the untagged photos most probable. Where tags are a random sample, r explains all, and pi is 0.
+make what is seen of the untagged photos most probable. Where tags are a random sample, r explains all, and pi is 0: a
+second world must explain more than it does on samples that are drawn at random.
 
 Symbol -> code, shape:  r, g -> histograms over 2 B bins, of photos in folders without tags and in others |
 far(s) -> far 2 B, not rising with likeness | pi -> share
@@ -46,6 +47,8 @@ N_CLUSTERS = (6, 12, 24)
 FEWEST_TAGGED, FEWEST_UNTAGGED, FEWEST_GROUPS = 30, 20, 3
 LEAST_GAIN = 10.0  # twice the log-likelihood that a second world must add: chance hardly adds as much
 EM_STEPS = 300
+N_REDRAWN, MOST_REDRAWN = 59, 1000  # random samples that a second world must beat, and photos that they are drawn from
+_CLUSTERS = "{} clusters of photos that look alike"
 TAGS = "tags"  # the kind of groups where no two tags occur together
 
 
@@ -124,7 +127,7 @@ def far_groups(
     for n in N_CLUSTERS:
         if 10 * n <= len(rows) and not apart:
             clusters = KMeans(n, n_init=1, random_state=seed).fit_predict(rows)
-            found[f"{n} clusters of photos that look alike"] = np.unique(clusters, return_inverse=True)[1]
+            found[_CLUSTERS.format(n)] = np.unique(clusters, return_inverse=True)[1]
     return found
 
 
@@ -157,7 +160,7 @@ def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: in
         share, log_likelihood = mixture_share(near, hidden, bins)
         if log_likelihood > highest:
             best, highest = (kind, group, apart, hidden, share), log_likelihood + LEAST_GAIN / 2
-    if best is None:
+    if best is None or (best[0] != TAGS and not _beats_random_samples(corpus, order, place, best[0], seed)):
         return None
     kind, group, apart, hidden, share = best
     far = _falling(share * hidden / (share * hidden + (1 - share) * near))
@@ -167,6 +170,47 @@ def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: in
     for table, at in zip(tables, (by_itself, apart), strict=True):
         table[tagged] = far[at]
     return FarWorld(Worlds(centre, rows, edges, far, np.unique(place[tagged])), groups, kind, share, *tables)
+
+
+def _beats_random_samples(
+    corpus: Corpus, order: NDArray[np.int64], place: NDArray[np.int64], kind: str, seed: int
+) -> bool:
+    """Whether groups of a kind explain more than they do where as many photos are tagged at random.
+
+    Histograms of few photos are noisy, and a second one always explains some of the noise. How much, random samples
+    tell: none of them may gain as much.
+    """
+    random = np.random.default_rng(seed)
+    some = np.sort(random.permutation(len(order))[:MOST_REDRAWN])
+    order = order[some]
+    view, centre = _view(corpus), centre_of(corpus)
+    assert centre is not None
+    rows, tagged, place = _unit(view[order], centre), corpus.tagged[order], place[order]
+    gain = _gain(rows, tagged, place, kind, seed)
+    return all(gain > _gain(rows, random.permutation(tagged), place, kind, seed) for _ in range(N_REDRAWN))
+
+
+def _gain(
+    rows: NDArray[np.float32],
+    tagged: NDArray[np.bool_],
+    place: NDArray[np.int64],
+    kind: str,
+    seed: int,
+) -> float:
+    """Log-likelihood that a second world adds where these photos are tagged."""
+    mine = rows[tagged]
+    if kind in (_clusters := {_CLUSTERS.format(n): n for n in N_CLUSTERS}):
+        group = KMeans(min(_clusters[kind], len(mine)), n_init=1, random_state=seed).fit_predict(mine)
+    else:
+        group = np.unique(place[tagged], return_inverse=True)[1]
+    likeness = _likeness(rows[~tagged], mine)
+    edges = np.quantile(likeness, np.linspace(0, 1, N_BINS + 1)[1:-1])
+    bins = _bins(edges, likeness, np.isin(place[~tagged], place[tagged]))
+    near, hidden = (
+        _histogram(_bins(edges, _likeness(mine, mine, each), _has_others(place[tagged], each)))
+        for each in (np.arange(len(mine)), group)
+    )
+    return mixture_share(near, hidden, bins)[1] - float(np.log(near[bins]).sum())
 
 
 # --- What is seen of a photo --------------------------------------------------------------------------------------

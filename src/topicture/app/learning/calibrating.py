@@ -94,5 +94,5 @@ def differing(world: FarWorld | None) -> str:
         return ""
     return (
         f"Tagged and untagged photos differ: {world.share:.0%} of the untagged ones are unlike what is tagged. Figures "
-        f"are for such photos, judged with whole {world.kind} hidden; tag some of them to be told more."
+        f"are for such photos, judged while whole groups were hidden ({world.kind}); tag some of them to be told more."
     )
