@@ -47,7 +47,10 @@ N_CLUSTERS = (6, 12, 24)
 FEWEST_TAGGED, FEWEST_UNTAGGED, FEWEST_GROUPS = 30, 20, 3
 LEAST_GAIN = 10.0  # twice the log-likelihood that a second world must add: chance hardly adds as much
 EM_STEPS = 300
-N_REDRAWN, MOST_REDRAWN = 59, 1000  # random samples that a second world must beat, and photos that they are drawn from
+N_REDRAWN, MOST_REDRAWN = (
+    59,
+    1000,
+)  # random samples that a second world must beat, and photos that they are drawn from
 _CLUSTERS = "{} clusters of photos that look alike"
 TAGS = "tags"  # the kind of groups where no two tags occur together
 

@@ -23,7 +23,9 @@ def register(app: typer.Typer) -> None:
 def reproduce(
     papers: Annotated[
         list[str],
-        typer.Argument(help="blei2003, liu2005, shao2009, shao2010, yang2010, auto, missing, regions; or all."),
+        typer.Argument(
+            help="blei2003, liu2005, shao2009, shao2010, yang2010, auto, missing, regions; or all."
+        ),
     ],
     data: Annotated[
         Path | None, typer.Option(envvar="TOPICTURE_DATA", help="Folder of the benchmark sets.")
