@@ -30,6 +30,12 @@ def pytest_configure(config):
         raise pytest.UsageError(f"--golden-dir {folder}: there is no golden case (NAME.json) in it")
 
 
+def pytest_itemcollected(item):
+    """Tests of one file run in one process, which makes their shared fixtures and compiles their models once."""
+    if item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath))))
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)

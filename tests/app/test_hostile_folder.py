@@ -58,6 +58,7 @@ def test_the_traps_work(photos, mark, env):
     assert marks(mark)
 
 
+@pytest.mark.slow  # much work, all of it real
 def test_commands_run_nothing_from_the_folder(photos, mark, env):
     run_all(photos, env, RUNS_SHORT, timeout=300)
     assert marks(mark) == []

@@ -22,6 +22,7 @@ def kill(work, kills, seed, driver=AT_MOMENTS):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow  # much work, all of it real
 def test_a_few_kills_lose_nothing(tmp_path):
     report = kill(tmp_path, 6, seed=1)
     assert report["problems"] == []

@@ -21,6 +21,7 @@ def scenes(rng, n_images, extra_word=False):
     return corpus, np.concatenate(kinds)
 
 
+@pytest.mark.slow  # much work, all of it real
 def test_rows_of_all_models(rng):
     (train, _), (test, labels) = scenes(rng, 12), scenes(rng, 6, extra_word=True)
     told = []

@@ -130,6 +130,7 @@ def place(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow  # much work, all of it real
 @pytest.mark.filterwarnings("ignore::topicture.errors.FitWarning")
 def test_every_fit_has_its_place_on_the_page(place, tmp_path):
     every = units(SMALL)

@@ -63,6 +63,7 @@ def test_out_folder_that_is_a_file_is_refused_in_one_line(tmp_path):
     assert (tmp_path / "taken").read_text() == "mine"
 
 
+@pytest.mark.slow  # much work, all of it real
 @pytest.mark.xdist_group("demo")
 def test_demo_writes_a_self_contained_page(tmp_path):
     result = topicture("demo", "--images", "60", "--workers", "1", "--out", tmp_path / "demo")

@@ -107,6 +107,7 @@ def test_top_and_threshold(library):
         library.annotate(top=0)
 
 
+@pytest.mark.slow  # much work, all of it real
 def test_auto_tries_the_models_that_the_views_allow(library):
     report = library.learn("auto", regions=False, workers=0)
     assert report.model == "auto"

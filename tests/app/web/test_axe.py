@@ -6,6 +6,8 @@ from visits import DESK, NAMES, PHONE, resize, visit
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
+pytestmark = pytest.mark.slow  # every page in every form
+
 EVERYTHING = {"resultTypes": ["violations"], "preload": False}
 CONTRAST = {
     **EVERYTHING,

@@ -110,6 +110,7 @@ def test_what_is_not_there_is_one_line(photos, tmp_path):
     assert "no port" in refused("--catalog", photos, "--port", 70000)
 
 
+@pytest.mark.slow  # much work, all of it real
 def test_the_sample_collection_is_made_once_and_then_learned_in_the_page(tmp_path):
     arguments = ("demo", "--serve", "--images", 3, "--workers", 1, "--out", tmp_path / "demo", "--quiet")
     before = None

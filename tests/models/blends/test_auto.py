@@ -313,6 +313,7 @@ def test_every_default_member_can_be_made(tiny_corpus):
         assert member.make(member.settings[0], seed=1).name == member.model
 
 
+@pytest.mark.slow  # much work, all of it real
 def test_blends_what_every_default_member_answers_by_itself(tiny_corpus, monkeypatch):
     """Members were judged by `annotate`, so that is what must be blended: the graph and the temperature included."""
     small = {

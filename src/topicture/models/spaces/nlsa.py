@@ -244,8 +244,8 @@ class NLSA(LatentSpace):
         self.approximation_error_ = float(facts["approximation_error"])
         # Its square is divided by.
         self._require("bandwidth_", 1e-100 < self.bandwidth_ < 1e100, "be positive, and no extreme")
-        if not np.isfinite(arrays["anchors"]).all():
-            raise ValueError("the array 'space.anchors' holds infinite numbers")
+        if not len(arrays["anchors"]) or not np.isfinite(arrays["anchors"]).all():
+            raise ValueError("the array 'space.anchors' is empty or holds infinite numbers")
         check_vectors(self.kernel, arrays["anchors"], self.name)
         kernel = kernel_fn(self.kernel, self.bandwidth_)
         return KernelSpace(kernel, arrays["anchors"], arrays["directions"], arrays["offset"])
