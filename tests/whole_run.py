@@ -15,6 +15,7 @@ PHOTO = "photo-014.jpg"
 RUNS = {
     "init": [["init", ".", "--network", "lite0"]],
     "scan": [["scan"]],
+    "relocate": [["relocate", "."]],
     "learn": [["learn", "--model", "knn", "--workers", "2"]],
     "annotate": [["annotate", "--threshold", "0.01", "--workers", "2"]],
     "evaluate": [["evaluate"]],

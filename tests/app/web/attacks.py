@@ -3,12 +3,12 @@
 Routes are found by looking into the application, so one that is added later is attacked, too.
 """
 
-import asyncio
 import re
 from collections import defaultdict
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from event_loops import run
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -86,7 +86,7 @@ class Caller:
         self._headers = {"host": HOST, "cookie": access.cookie().partition(";")[0]}
 
     def ask(self, method, path, body=b"", **headers):
-        return asyncio.run(self.send(method, path, body, **headers))
+        return run(self.send(method, path, body, **headers))
 
     async def send(self, method, path, body=b"", **headers):
         chunks = [body] if isinstance(body, bytes) else list(body)
@@ -120,7 +120,7 @@ class Caller:
 
 def faults(guarded, access, routes):
     """What is wrong with how a guarded application answers, one line each."""
-    return asyncio.run(_faults(Caller(guarded, access), routes))
+    return run(_faults(Caller(guarded, access), routes))
 
 
 async def _faults(caller, routes):

@@ -1,10 +1,10 @@
 """Small pictures: ours, never the original bytes; made by workers, kept by picture, and a bad photo costs itself."""
 
-import asyncio
 import io
 
 import pytest
 from bad_decoder import crash_or_hang
+from event_loops import run
 from photo_folder import RECIPE, put
 from PIL import Image
 from serving import serving
@@ -56,7 +56,7 @@ def image(library, name):
 
 
 def show(studio, number, size="small"):
-    return asyncio.run(studio.show(number, size))
+    return run(studio.show(number, size))
 
 
 @pytest.mark.parametrize(
