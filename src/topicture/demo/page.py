@@ -9,6 +9,7 @@ from PIL import Image
 
 from topicture.app.pages.render import render
 from topicture.demo.run import SHOWN, TITLES, DemoReport, Example
+from topicture.extras import has_module
 
 __all__ = ["page_of"]
 
@@ -25,7 +26,9 @@ def page_of(report: DemoReport) -> str:
         titles=TITLES,
         number=_number,
         photos={example.image_id: _photo(example.pixels) for example in report.examples},
-        regions=[_labelled(example) for example in with_regions[:N_REGION_PICTURES]],
+        regions=[
+            _labelled(example) for example in with_regions[:N_REGION_PICTURES] if has_module("matplotlib")
+        ],
     )
 
 
