@@ -2,8 +2,8 @@
 
 A label map holds 0 .. n_regions - 1 (H, W), all present.
 
-Sizes and colours are those of OpenCV, to the last digit nearly everywhere: what was measured on regions before must come
-out again. OpenCV itself is 160 MB, and these two functions are all that most people need of it.
+Sizes and colours are those of OpenCV, to the last digit nearly everywhere: what was measured on regions before must
+come out again. OpenCV itself is 160 MB, and these two functions are all that most people need of it.
 """
 
 from functools import cache

@@ -84,9 +84,9 @@ def sift_patches(pixels: np.ndarray, n_patches: int = 1000, seed: int = 0) -> Pa
     if n_patches < 1:
         raise TopictureError(f"n_patches must be at least 1, not {n_patches}")
     rows, columns, sides = _draw(pixels, n_patches, seed)
-    cv2 = optional_module("cv2", "visual-words", "SIFT patches")
+    cv2 = _opencv()
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
-    return Patches(rows, columns, sides, _describe(cv2, grey, rows, columns, sides))
+    return Patches(rows, columns, sides, _describe(grey, rows, columns, sides))
 
 
 def _draw(pixels: np.ndarray, n_patches: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -102,23 +102,25 @@ def _draw(pixels: np.ndarray, n_patches: int, seed: int) -> tuple[np.ndarray, np
     return rows.astype(np.float32), columns.astype(np.float32), sides.astype(np.float32)
 
 
-def _describe(
-    cv2: Any, grey: np.ndarray, rows: np.ndarray, columns: np.ndarray, sides: np.ndarray
-) -> np.ndarray:
+def _describe(grey: np.ndarray, rows: np.ndarray, columns: np.ndarray, sides: np.ndarray) -> np.ndarray:
     """uint8 (P, 128): each patch read from the octave of the pyramid whose blur suits its size."""
     octaves = np.maximum(np.floor(np.log2(sides / BASE_SIDE)), FINEST_OCTAVE).astype(int)
     keypoints = [
-        _keypoint(cv2, x, y, side, octave)
+        _keypoint(x, y, side, octave)
         for x, y, side, octave in zip(columns, rows, sides, octaves, strict=True)
     ]
     # OpenCV starts its pyramid at the finest octave asked for: one patch there keeps it the same for every draw.
-    anchor = _keypoint(cv2, 0, 0, MIN_SIDE, FINEST_OCTAVE)
-    described, descriptors = cv2.SIFT.create().compute(grey, [anchor, *keypoints])
+    anchor = _keypoint(0, 0, MIN_SIDE, FINEST_OCTAVE)
+    described, descriptors = _opencv().SIFT.create().compute(grey, [anchor, *keypoints])
     if len(described) != len(keypoints) + 1:
         raise ImageError(f"OpenCV described {len(described) - 1} of {len(keypoints)} patches")
     return descriptors[1:].astype(np.uint8)  # whole numbers already, held as floats
 
 
-def _keypoint(cv2: Any, x: float, y: float, side: float, octave: int) -> Any:
+def _keypoint(x: float, y: float, side: float, octave: int) -> Any:
     # The octave travels as a signed byte; angle 0 is upright, where OpenCV's default of -1 would turn the patch.
-    return cv2.KeyPoint(float(x), float(y), float(side) / SIDE_PER_SIZE, 0.0, 0.0, int(octave) & 255)
+    return _opencv().KeyPoint(float(x), float(y), float(side) / SIDE_PER_SIZE, 0.0, 0.0, int(octave) & 255)
+
+
+def _opencv() -> Any:
+    return optional_module("cv2", "visual-words", "SIFT patches")
