@@ -34,7 +34,16 @@ def pins() -> dict[str, str]:
 
 def hashes() -> dict[str, str]:
     """Canonical name -> SHA-256 of the file that pip would install here; the index is asked."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--no-deps", "--ignore-installed"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--dry-run",
+        "--no-deps",
+        "--ignore-installed",
+    ]
     command += ["--only-binary", ":all:", "--report", "-", "-r", str(ROOT / "constraints.txt")]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return {
@@ -67,7 +76,9 @@ def licence(found: Distribution) -> dict[str, Any]:
     if expression:
         return {"expression": expression}
     short = found.metadata.get("License") or ""
-    titles = [line.split(" :: ")[-1] for line in found.metadata.get_all("Classifier", []) if "License ::" in line]
+    titles = [
+        line.split(" :: ")[-1] for line in found.metadata.get_all("Classifier", []) if "License ::" in line
+    ]
     name = ", ".join(titles) or (short if len(short) < 60 else "") or "see the package"
     return {"license": {"name": " ".join(name.split())}}
 
