@@ -73,7 +73,7 @@ def main() -> None:
             f"{megabytes(home):7.0f} MB on disk, {empty:.0f} of them pip and Python's own, {compiled:.0f} bytecode",
             flush=True,
         )
-        look = "import importlib.util as u; print(*(n for n in {!r} if u.find_spec(n)))".format(OPTIONAL)
+        look = f"import importlib.util as u; print(*(n for n in {OPTIONAL!r} if u.find_spec(n)))"
         if found := run([python, "-c", look], folder).split():
             sys.exit(f"the base install brings {', '.join(found)}, which are optional")
         run([python, "-m", "pip", "check"], folder)
