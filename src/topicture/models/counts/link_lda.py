@@ -1,4 +1,4 @@
-r"""Link-LDA: two modalities, one vector of proportions an image [erosheva2004, shao2010]. docs/models.md 3.7 and 3.2.
+r"""Link-LDA: two modalities, one vector of proportions per image [erosheva2004, shao2010]. docs/models.md 3.7 and 3.2.
 
 theta ~ Dir(alpha); every visual token z ~ Cat(theta), f ~ Cat(B[z]); every word token v ~ Cat(theta),
 w ~ Cat(Phi[v]); B[k] ~ Dir(eta_b), Phi[k] ~ Dir(eta_phi).

@@ -88,7 +88,7 @@ class Progress(NamedTuple):
 
 class FitResult(NamedTuple):
     params: Any
-    posteriors: list[Any]  # one entry a chunk of the batches, with its leading axes
+    posteriors: list[Any]  # one entry per chunk of the batches, with its leading axes
     trace: np.ndarray  # objective before the first and after every M-step
     reason: Results
     n_iter: int  # number of M-steps behind params
@@ -118,7 +118,7 @@ def fit(
 ) -> FitResult:
     """Run EM from the given parameters. `tol` is the relative change of the objective at which to stop.
 
-    `posteriors` to start from, one entry a chunk, may be given. `couple(params, posteriors)` gives new posteriors of
+    `posteriors` to start from, one entry per chunk, may be given. `couple(params, posteriors)` gives new posteriors of
     all images and a penalty that the objective subtracts. `may_fall` says that the algorithm does not promise to rise:
     a fall then ends the fit without a warning.
     """
@@ -174,7 +174,7 @@ def fit_stochastic(
     tau0: float = 16.0,
     kappa: float = 0.7,
 ) -> Any:
-    """Parameters after stochastic steps, one a chunk: they go part of the way to the M-step of that chunk alone.
+    """Parameters after stochastic steps, one per chunk: they go part of the way to the M-step of that chunk alone.
 
         params <- (1 - rate) params + rate m_step(params, stats of the chunk * images / images of the chunk)
 

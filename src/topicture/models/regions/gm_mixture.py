@@ -225,7 +225,7 @@ def log_evidence(tables: tuple[Tables, Any], image: Image) -> Any:
 
 @dataclass(eq=False, repr=False)
 class GMMixture(GaussianTopics):
-    """Mixture of Gaussians over regions and multinomials over words: one topic an image.
+    """Mixture of Gaussians over regions and multinomials over words: one topic per image.
 
     It has no word distribution for a single region. With n_topics = 1 it is the reference of independent regions and
     words (`GMMixture.independent`): one Gaussian, one multinomial. Untagged images take part in the fit.
