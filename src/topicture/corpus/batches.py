@@ -75,8 +75,8 @@ class Batches:
     ----------
     views : names of the corpus fields that the model reads
     block_images : from the padded sizes of a group, how many images one scan step should hold
-    chunk_images, chunk_bytes : at most so many images, and so much memory, are padded and worked on at once
-    max_shapes : at most so many padded shapes
+    chunk_images, chunk_bytes : at most this many images, and this much memory, are padded and worked on at once
+    max_shapes : at most this many padded shapes
     keep_bytes : padded chunks are kept if all of them together take no more
     multiple : the number of blocks of a chunk is a multiple of this (the number of devices)
     """

@@ -100,7 +100,7 @@ def largest_first(labels: np.ndarray) -> np.ndarray:
 
 
 def shrink_to(pixels: np.ndarray, longest: int) -> np.ndarray:
-    """The picture at a size whose longest side is at most so many pixels."""
+    """The picture at a size whose longest side is at most this many pixels."""
     height, width = pixels.shape[:2]
     factor = longest / max(height, width)
     if factor >= 1:

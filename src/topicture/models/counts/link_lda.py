@@ -43,7 +43,7 @@ __all__ = ["LinkLDA", "Params", "Posterior", "Settings", "Stats", "Tables", "inf
 class Settings(NamedTuple):
     """What changes the compiled code."""
 
-    n_sweeps: int  # at most so many sweeps of an image in one E-step
+    n_sweeps: int  # at most this many sweeps of an image in one E-step
     still: float = 0.0  # an image is done when a sweep moves no larger share of its tokens; 0: all sweeps
     learn_alpha: bool = True
     learn_eta: bool = False
@@ -91,7 +91,7 @@ def sample(
     n_visual: int = 10,
     n_words: int = 3,
 ) -> Corpus:
-    """The story above: images with on average so many visual words and words."""
+    """The story above: images with this many visual words and words on average."""
     theta = rng.dirichlet(alpha, n_images)
     visual = np.stack([rng.multinomial(rng.poisson(n_visual), p) for p in theta @ B])
     words = np.stack([rng.multinomial(1 + rng.poisson(n_words - 1), p) for p in theta @ Phi])

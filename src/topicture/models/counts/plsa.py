@@ -233,7 +233,7 @@ def thetas(batches: Batches, posteriors: Sequence[Posterior]) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def fold_in(n_steps: int, power: float = 1.0) -> Callable[[tuple[Tables, Any, Any], Image], Any]:
-    """tables, image -> theta (K,) from its visual words: so many EM steps from the uniform theta, phi fixed.
+    """tables, image -> theta (K,) from its visual words: this many EM steps from the uniform theta, phi fixed.
 
     An image without a visual word that some topic knows gets p(z).
     """

@@ -172,7 +172,7 @@ def improve(story: Story, seen: Seen, q: Any, n_sweeps: int, tol: float) -> tupl
 
 
 def _repeat(story: Story, seen: Seen, q: Any, n_sweeps: int) -> Any:
-    """q after so many sweeps; all but the last leave out what the next one does not read.
+    """q after this many sweeps; all but the last leave out what the next one does not read.
 
     phi is most of q: a loop that carries it writes it once more in every sweep.
     """

@@ -98,7 +98,7 @@ class Stats(NamedTuple):
 def sample(
     rng: np.random.Generator, params: PointParams, n_images: int, n_regions: int = 5, n_words: int = 3
 ) -> Corpus:
-    """The story above: images with on average so many regions and words, at least one of each."""
+    """The story above: images with this many regions and words on average, at least one of each."""
     pi, mu, s2, beta = (np.asarray(value) for value in params)
     z = rng.choice(len(pi), n_images, p=pi)
     sizes = 1 + rng.poisson(n_regions - 1, n_images)
