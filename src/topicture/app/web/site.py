@@ -7,6 +7,7 @@ from topicture.app.verbs.library import Library
 from topicture.app.web.failures import NoCatalog
 from topicture.app.web.jobs.board import JobBoard
 from topicture.app.web.pictures.studio import Studio
+from topicture.errors import TopictureError
 
 __all__ = ["Site"]
 
@@ -22,6 +23,15 @@ class Site:
         if self.library is None:
             raise NoCatalog("There is no collection yet.")
         return self.library
+
+    @property
+    def collection(self) -> str:
+        """What tells this catalog from one that was here before, or will be; "" while there is none to be read."""
+        try:
+            with self.need_library().reading() as catalog:
+                return str(catalog.get("id") or "")
+        except (TopictureError, OSError):  # the page's own questions tell what is wrong
+            return ""
 
     @cached_property
     def jobs(self) -> JobBoard:
