@@ -8,8 +8,17 @@ from topicture.app.web.failures import NoCatalog
 from topicture.app.web.jobs.board import JobBoard
 from topicture.app.web.pictures.studio import Studio
 from topicture.errors import TopictureError
+from topicture.store import CatalogBusy, CatalogError
 
-__all__ = ["Site"]
+__all__ = ["Site", "bring_up_to_date"]
+
+
+def bring_up_to_date(library: Library) -> None:
+    """Change a catalog of an older version, where it may be written; raises what is wrong with one that can't be read."""
+    try:
+        library.writing("serve").close()
+    except (CatalogBusy, CatalogError, OSError):
+        library.reading().close()
 
 
 class Site:
