@@ -169,7 +169,9 @@ def _by_keyboard(page: Any, address: str, library: Library, truth: dict) -> tupl
     def untick(hands: _Hands, wrong: list[int]) -> None:
         if not hands.page.locator(".tile-key").count():
             hands.press("f")
-        labels = hands.page.eval_on_selector_all(".tile", "tiles => tiles.map(t => t.querySelector('kbd').textContent)")
+        labels = hands.page.eval_on_selector_all(
+            ".tile", "tiles => tiles.map(t => t.querySelector('kbd').textContent)"
+        )
         for tile in wrong:
             for key in labels[tile]:
                 hands.press(key)

@@ -1,6 +1,5 @@
 """Undo takes back what was done in this tab: not what another tab, the command line or another day did."""
 
-from serving import opened
 from test_review_pages import eventually, shown, verdicts
 
 
@@ -16,7 +15,7 @@ def answer_one(page, key):
     )
 
 
-def test_two_tabs_take_back_their_own(browser, page, served):
+def test_two_tabs_take_back_their_own(page, served):
     one = page
     two = one.context.new_page()
     first, second, third = [(q.image, q.word) for q in served.library.queue("certain", limit=3)]

@@ -85,7 +85,9 @@ def test_learn_tells_how_far_it_can_be_trusted(page, served, shot):
 def test_what_runs_is_shown_on_every_page_and_goes_on(page, served):
     page.goto("/words")
     served.post("jobs", {"kind": "scan"})
-    page.evaluate("void document.dispatchEvent(new Event('visibilitychange'))")  # as when one comes back to the tab
+    page.evaluate(
+        "void document.dispatchEvent(new Event('visibilitychange'))"
+    )  # as when one comes back to the tab
     page.get_by_text("Looking for photos: done.").wait_for()
 
 

@@ -1,9 +1,9 @@
 """The scripts of the pages as a browser gets them: few, and small.
 
-They are written as modules of one concept each and served in two parts: what several pages share, which a browser keeps,
-and what a page has for itself. Each module becomes a function that returns what it exports, and does its work once, when
-it is first imported. Comments and indentation stay here. No other tool takes part, and the modules themselves can be
-asked for as well.
+They are written as modules of one concept each and served in two parts: what several pages share, which a browser
+keeps, and what a page has for itself. Each module becomes a function that returns what it exports, and does its work
+once, when it is first imported. Comments and indentation stay here. No other tool takes part, and the modules
+themselves can be asked for as well.
 """
 
 import gzip
@@ -58,7 +58,9 @@ def scripts() -> dict[str, Script]:
     found = {SHARED: _ONCE + "".join(map(_as_function, shared)) + f"export {{ once, {_names(shared)} }};\n"}
     for page, needed in needs.items():
         own = [module for module in _in_order(needed) if module not in shared]
-        taken = [module for module in shared if module == frame or any(module in _imports(each) for each in own)]
+        taken = [
+            module for module in shared if module == frame or any(module in _imports(each) for each in own)
+        ]
         start = f'import {{ once, {_names(taken)} }} from "./{SHARED}.js";\n{_name(frame)}();\n'
         found[page.stem] = start + "".join(map(_as_function, own[:-1])) + _body(page)
     return {name: _script(text) for name, text in found.items()}
@@ -121,7 +123,9 @@ def _answer(request: Request) -> Response:
     if request.headers.get("if-none-match") == script.tag:
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(script.packed, media_type="text/javascript", headers={**headers, "content-encoding": "gzip"})
+        return Response(
+            script.packed, media_type="text/javascript", headers={**headers, "content-encoding": "gzip"}
+        )
     return Response(script.text, media_type="text/javascript", headers=headers)
 
 

@@ -14,7 +14,7 @@ __all__ = ["Site", "bring_up_to_date"]
 
 
 def bring_up_to_date(library: Library) -> None:
-    """Change a catalog of an older version, where it may be written; raises what is wrong with one that can't be read."""
+    """Change a catalog of an older version, where it may be written; raises what is wrong with an unreadable one."""
     try:
         library.writing("serve").close()
     except (CatalogBusy, CatalogError, OSError):

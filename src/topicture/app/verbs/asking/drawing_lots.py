@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from topicture.app.learning.reports import load_report
-from topicture.app.verbs.asking.left_out import absent_words, left_out
+from topicture.app.verbs.asking.left_out import Absent, absent_words, has_index, left_out
 from topicture.app.verbs.asking.question import Question
-from topicture.errors import DataNotFound
 from topicture.store import Catalog
 from topicture.store.questions import Drawn
 from topicture.store.suggestions import Open
@@ -22,10 +21,10 @@ from topicture.store.suggestions import Open
 __all__ = [
     "Audit",
     "audit_verdict",
-    "draw_and_note",
     "draw_missing",
     "least_probabilities",
     "missing_words",
+    "note_drawn",
     "strata_order",
     "with_missing",
 ]
@@ -116,13 +115,16 @@ def missing_words(
 def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Question]:
     """n questions at random about words that tagged photos have not, as many from each stratum of probability.
 
-    All pairs are counted first, word by word; then only the words that were drawn are looked at again.
+    All pairs are counted first, word by word; then only the words that were drawn are looked at again. Where there is
+    no index yet, there are none.
     """
+    if not has_index(catalog):
+        return []
     rng = np.random.default_rng(seed)
     words, rows = [], [np.zeros(1 + len(STRATA), np.int64)]
-    for word, _, p in absent_words(catalog):
-        words.append(word)
-        rows.append(np.bincount(np.digitize(p, STRATA), minlength=1 + len(STRATA)))
+    for absent in absent_words(catalog):
+        words.append(absent.word)
+        rows.append(np.bincount(_stratum(absent), minlength=1 + len(STRATA)))
     ends = np.cumsum(rows, axis=0)  # of a word, within each stratum
     chosen: dict[str, list[tuple[int, int, float]]] = {}  # word -> stratum, place within it, chance
     kinds = np.flatnonzero(ends[-1])
@@ -134,39 +136,40 @@ def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Ques
         for lot in rng.choice(size, wanted, replace=False).tolist():
             at = int(np.searchsorted(ends[:, stratum], lot, side="right")) - 1
             chosen.setdefault(words[at], []).append((stratum, lot - int(ends[at, stratum]), wanted / size))
-    drawn = []
-    for word, images, p in absent_words(catalog, frozenset(chosen)) if chosen else ():
-        strata = np.digitize(p, STRATA)
-        for stratum, place, chance in chosen[word]:
+    images, drawn = catalog.index_images(), []
+    for absent in absent_words(catalog, frozenset(chosen)) if chosen else ():
+        strata = _stratum(absent)
+        for stratum, place, chance in chosen[absent.word]:
             at = int(np.flatnonzero(strata == stratum)[place])
-            drawn.append((int(images[at]), word, float(p[at]), chance))
+            presence = float(np.exp(np.float64(absent.log_p[at])))
+            drawn.append((int(images[absent.positions[at]]), absent.word, presence, chance))
     paths = catalog.files.first_paths({image for image, *_ in drawn})
     order = rng.permutation(len(drawn)).tolist()  # not word by word, nor the likely ones last
     return [Question(paths[drawn[i][0]], *drawn[i]) for i in order]
 
 
-def draw_and_note(catalog: Catalog, n: int, seed: int | None = None) -> list[Question]:
-    """The same, noted as drawn with their chances; `catalog` is open to write. None where there is no index yet."""
-    try:
-        drawn = draw_missing(catalog, n, seed) if n else []
-    except DataNotFound:
-        return []
+def _stratum(absent: Absent) -> np.ndarray:
+    return np.digitize(absent.log_p, np.log(STRATA).astype(absent.log_p.dtype))
+
+
+def note_drawn(catalog: Catalog, drawn: Sequence[Question]) -> None:
+    """Keep which questions are going to be asked, and with which chance they were drawn; `catalog` is open to write."""
     catalog.questions.note(
         [Drawn(q.image, q.word, q.probability, q.drawn or 0.0) for q in drawn],
         catalog.suggestions.newest().id,
     )
-    return drawn
 
 
 def with_missing(catalog: Catalog, questions: list[Question], seed: int | None = None) -> list[Question]:
     """The questions with one in ten replaced by one that was drawn at random; those are noted as drawn.
 
-    `catalog` is open to write. Where there is no index yet, the questions stay as they are. One that was drawn and is
-    asked anyway keeps its chance, too.
+    `catalog` is open to write. Where there is no index yet, the questions stay as they are.
     """
+    n = round(SHARE_OF_QUESTIONS * len(questions))
+    drawn = draw_missing(catalog, n, seed) if n else []
     asked = {(q.image, q.word) for q in questions}
-    drawn = draw_and_note(catalog, round(SHARE_OF_QUESTIONS * len(questions)), seed)
     drawn = [q for q in drawn if (q.image, q.word) not in asked]
+    note_drawn(catalog, drawn)
     kept = questions[: len(questions) - len(drawn)]
     step = max(1, len(questions) // max(len(drawn), 1))
     for number, question in enumerate(drawn):

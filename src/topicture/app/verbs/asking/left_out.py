@@ -17,7 +17,7 @@ from topicture.store import Catalog
 from topicture.store.listing import Listing
 from topicture.store.suggestions import Open
 
-__all__ = ["absent_words", "left_out", "words_to_ask"]
+__all__ = ["Absent", "absent_words", "has_index", "left_out"]
 
 LEAST = 0.02
 """What is less probable is not worth a question."""
@@ -35,7 +35,7 @@ def left_out(catalog: Catalog, word: str | None = None, image: int | None = None
     where there is no index yet.
     """
     images = catalog.index_images()
-    words = words_to_ask(catalog)
+    words = _words_to_ask(catalog)
     implied = cache(lambda text: set(_implied(catalog, text).tolist()))
     for number, position, probability in _likely(catalog, images):
         text, found = words.get(number), int(images[position])
@@ -45,18 +45,33 @@ def left_out(catalog: Catalog, word: str | None = None, image: int | None = None
             yield Open(found, text, float(probability))
 
 
-def absent_words(catalog: Catalog, only: frozenset[str] = frozenset()) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def absent_words(catalog: Catalog, only: frozenset[str] = frozenset()) -> Iterator["Absent"]:
     """Each word, or some, with the tagged photos that nobody has decided it for, and how probable it is there."""
     index, images, listing = _index(catalog), catalog.index_images(), Listing(catalog.database)
-    captioned = np.isin(images, np.intersect1d(listing.captioned(), listing.living()))
-    for number, text in words_to_ask(catalog).items():
+    captioned = np.flatnonzero(np.isin(images, np.intersect1d(listing.captioned(), listing.living())))
+    by_id = captioned[np.argsort(images[captioned])]
+    ids = images[by_id]
+    for number, text in _words_to_ask(catalog).items():
         if not only or text in only:
             decided = np.concatenate([listing.decided_on(text), _implied(catalog, text)])
-            open_ = np.flatnonzero(captioned & ~np.isin(images, decided))
-            yield text, images[open_], np.exp(np.asarray(index.row(number))[open_].astype(np.float64))
+            at = np.minimum(np.searchsorted(ids, decided), max(len(ids) - 1, 0))
+            open_ = np.ones(len(ids), bool)
+            if len(ids):
+                open_[at[ids[at] == decided]] = False
+            positions = by_id[open_]
+            yield Absent(number, text, positions, np.asarray(index.row(number))[positions])
 
 
-def words_to_ask(catalog: Catalog) -> dict[int, str]:
+class Absent(NamedTuple):
+    """A word of the index, positions of photos that it has not been decided for, and ln of its probability there."""
+
+    number: int
+    word: str
+    positions: np.ndarray
+    log_p: np.ndarray
+
+
+def _words_to_ask(catalog: Catalog) -> dict[int, str]:
     """Number in the index -> name of today. Of several words that are one now, that one itself, or else the first."""
     vocabulary = _index(catalog).vocabulary
     unwanted, meant = catalog.decisions.unwanted_words(), catalog.decisions.merged_words()
@@ -75,9 +90,15 @@ def _implied(catalog: Catalog, word: str) -> np.ndarray:
     return np.concatenate([np.zeros(0, np.int64), *(listing.with_word(each) for each in sorted(below))])
 
 
+def has_index(catalog: Catalog) -> bool:
+    """Whether there is anything to ask about."""
+    folder = catalog.index_folder()
+    return folder is not None and folder.exists()
+
+
 def _index(catalog: Catalog) -> WordIndex:
     folder = catalog.index_folder()
-    if folder is None or not folder.exists():
+    if folder is None or not has_index(catalog):
         raise DataNotFound("there is no index yet; run 'topicture annotate'")
     return WordIndex.open(folder)
 
@@ -98,30 +119,28 @@ _kept: dict[Path, _Short] = {}
 
 
 def _likely(catalog: Catalog, images: np.ndarray) -> np.ndarray:
-    """Probable pairs, the most probable first. After a decision only the photos that it was about are looked at anew."""
+    """Probable pairs, the most probable first. After a decision only the photos that it was about are looked at."""
     listing, index = Listing(catalog.database), _index(catalog)
     state, folder = listing.state(), catalog.index_folder()
     about = folder, state.files, state.words, len(images)
     short = _kept.get(catalog.folder)
     changed = None if short is None or short.about != about else listing.decided_since(short.decision)
     if short is None or changed is None or len(changed) > MANY:
-        short = _Short(about, state.decision, _all_likely(catalog, index, images))
+        short = _Short(about, state.decision, _all_likely(catalog))
         _kept[catalog.folder] = short
         return short.pairs
     if not len(changed):
         return short.pairs
     again = np.flatnonzero(np.isin(images, changed))
     pairs = [short.pairs[~np.isin(short.pairs["position"], again)]]
-    pairs += [_pairs(number, again, index.row(number)[again]) for number in words_to_ask(catalog)]
+    pairs += [_pairs(number, again, index.row(number)[again]) for number in _words_to_ask(catalog)]
     return _in_order(np.concatenate(pairs))
 
 
-def _all_likely(catalog: Catalog, index: WordIndex, images: np.ndarray) -> np.ndarray:
-    numbers = {text: number for number, text in words_to_ask(catalog).items()}
+def _all_likely(catalog: Catalog) -> np.ndarray:
     pairs = np.zeros(0, _PAIR)
-    for text, absent, _ in absent_words(catalog):
-        at = np.flatnonzero(np.isin(images, absent))
-        pairs = np.concatenate([pairs, _pairs(numbers[text], at, index.row(numbers[text])[at])])
+    for absent in absent_words(catalog):
+        pairs = np.concatenate([pairs, _pairs(absent.number, absent.positions, absent.log_p)])
         if len(pairs) > MOST:
             pairs = pairs[np.argpartition(-pairs["probability"], MOST)[:MOST]]
     return _in_order(pairs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicture.app.verbs.browsing.columns import Columns, columns_of
+from topicture.app.verbs.browsing.columns import Columns, columns_at_hand, columns_of
 from topicture.app.verbs.browsing.pictures import known_pictures, shown_path
 from topicture.errors import TopictureError
 from topicture.store import Catalog
@@ -106,6 +106,9 @@ def photos(
     if offset < 0 or not 1 <= limit <= MOST_PHOTOS:
         raise TopictureError(f"a list is read from 0 on, 1 to {MOST_PHOTOS} photos at a time")
     wanted = wanted or PhotoFilter()
+    if wanted == PhotoFilter() and order == "added" and columns_at_hand(catalog) is None:
+        total, first = Listing(catalog.database).first_living(offset, limit, descending=descending)
+        return PhotoPage(total, offset, tuple(listed(catalog, first)))
     columns = columns_of(catalog)
     if order == "taken" or wanted.first_day or wanted.last_day:
         columns.dates(catalog)  # photos may have been looked at since; then lists by date are made anew

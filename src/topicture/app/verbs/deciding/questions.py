@@ -1,20 +1,21 @@
 """Single questions for the page, in the orders of the command line, and some that are drawn by lot."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from topicture.app.verbs.asking.drawing_lots import draw_and_note
-from topicture.app.verbs.asking.left_out import left_out
+from topicture.app.verbs.asking.left_out import has_index, left_out
+from topicture.app.verbs.asking.question import Question
 from topicture.app.verbs.deciding.cards import cards
 from topicture.app.verbs.deciding.counts import open_tags
 from topicture.app.verbs.deciding.pace import decisions_per_minute
 from topicture.app.verbs.reviewing import ORDERS, queue
-from topicture.errors import DataNotFound, TopictureError
+from topicture.errors import TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions.past_steps import PastSteps
 
-__all__ = ["Questions", "drawn_questions", "questions"]
+__all__ = ["Questions", "as_cards", "questions"]
 
 COUNTED = 1000
 
@@ -45,10 +46,8 @@ def questions(
         raise TopictureError(f"there is no order {order!r}; there are: {', '.join(ORDERS)}")
     left, at_least = None, False
     if order == "missing":
-        try:
-            found = list(islice(left_out(catalog, word), max(limit, COUNTED if count else 0)))
-        except DataNotFound:
-            found = []
+        pairs = left_out(catalog, word) if has_index(catalog) else iter(())
+        found = list(islice(pairs, max(limit, COUNTED if count else 0)))
         asked = [(pair.image, pair.word, pair.probability) for pair in found[:limit]]
         if count:
             left, at_least = len(found), len(found) == max(limit, COUNTED)
@@ -66,9 +65,8 @@ def questions(
     )
 
 
-def drawn_questions(catalog: Catalog, n: int) -> list[dict[str, Any]]:
-    """n cards at random about words that tagged photos lack, noted with their chances (`drawn`) as by the terminal."""
-    drawn = draw_and_note(catalog, n)
+def as_cards(catalog: Catalog, drawn: Sequence[Question]) -> list[dict[str, Any]]:
+    """Questions that were drawn by lot as cards, with the chance of each."""
     known = cards(catalog, (question.image for question in drawn))
     return [
         {**known[q.image], "word": q.word, "probability": q.probability, "drawn": q.drawn}

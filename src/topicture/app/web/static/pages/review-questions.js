@@ -21,6 +21,7 @@ let order = parameters.get("order") in ORDERS ? parameters.get("order") : "uncer
 const word = parameters.get("word") ?? "";
 
 let waiting = []; // questions to come, the first is shown
+const drawn = []; // questions drawn by lot, to be mixed in
 let asked = []; // those that were answered or skipped: {question, verdict}
 let left = null, atLeast = false, pace = null, fetching, ended = false, round = 0;
 const name = (question) => `${question.id} ${question.word}`;
@@ -80,15 +81,14 @@ function refill() {
 
 /** One question in ten is drawn by lot, as in the terminal: from the answers follows how complete tags are. */
 async function mixed(fresh) {
-  const limit = Math.round(fresh.length / 10);
-  if (!limit) return fresh;
+  const wanted = Math.round(fresh.length / 10);
   try {
-    const { questions } = await post("review/sample", { limit });
-    const known = new Set([...waiting, ...fresh, ...asked.map((each) => each.question)].map(name));
-    questions.filter((each) => !known.has(name(each))).forEach((each, i) => fresh.splice(10 * i + 9, 0, each));
+    if (wanted > drawn.length) drawn.push(...(await post("review/sample", { limit: 10 })).questions);
   } catch {
     // Another program is writing: this time there are none.
   }
+  const known = new Set([...waiting, ...fresh, ...asked.map((each) => each.question)].map(name));
+  drawn.splice(0, wanted).filter((each) => !known.has(name(each))).forEach((each, i) => fresh.splice(10 * i + 9, 0, each));
   return fresh;
 }
 
