@@ -50,7 +50,7 @@ def redo_edits(database: Database, number: int, step: Step) -> tuple[str, ...]:
     for word, before, after in _changes(database, number):
         (now,) = database.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
         if now == before:
-            set_deleted(database, word, after, step)
+            set_deleted(database, word, None if after is None else float(after), step)
             changed.add(word)
     for word, field, before, after in _edits(database, number):
         (now,) = database.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()
@@ -81,7 +81,7 @@ def undo_edits(database: Database, number: int) -> tuple[str, ...]:
     return _texts(database, changed)
 
 
-def _changes(database: Database, number: int) -> list[tuple[int, float | None, float | None]]:
+def _changes(database: Database, number: int) -> list[tuple[int, Value, Value]]:
     """(word, before, after) of the words that a step deleted or took into use."""
     return database.execute(
         "SELECT word, before, after FROM word_changes WHERE batch = ?", (number,)
@@ -93,10 +93,11 @@ def _edits(database: Database, number: int) -> list[tuple[int, str, Value, Value
     rows = database.execute(
         "SELECT word, field, before, after FROM word_edits WHERE batch = ?", (number,)
     ).fetchall()
-    return [
-        (word, field, *(None if text is None else FIELDS[field](text) for text in texts))
-        for word, field, *texts in rows
-    ]
+    return [(word, field, _value(field, before), _value(field, after)) for word, field, before, after in rows]
+
+
+def _value(field: str, text: str | None) -> Value:
+    return None if text is None else FIELDS[field](text)
 
 
 def _texts(database: Database, words: Iterable[int]) -> tuple[str, ...]:

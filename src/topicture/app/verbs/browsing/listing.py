@@ -22,6 +22,7 @@ __all__ = [
     "PhotoPage",
     "counts",
     "folders",
+    "kept_photos",
     "listed",
     "photos",
 ]
@@ -32,7 +33,10 @@ MOST_PHOTOS = 1000  # in one answer
 
 @dataclass(frozen=True)
 class PhotoFilter:
-    """Which photos; what is None does not matter. Dates are YYYY-MM-DD, both included."""
+    """Which photos; what is None does not matter. Dates are YYYY-MM-DD, both included.
+
+    A word stands for those below it in the tree, too; suggestions are of the word itself.
+    """
 
     tagged: bool | None = None
     suggested: bool | None = None
@@ -117,6 +121,12 @@ def photos(
     return PhotoPage(total, offset, tuple(listed(catalog, some.tolist())))
 
 
+def kept_photos(catalog: Catalog, wanted: PhotoFilter) -> np.ndarray:
+    """The ids of the photos that a filter lets through, ascending."""
+    columns = columns_of(catalog)
+    return columns.ids[_kept(catalog, columns, wanted)]
+
+
 def _positions(catalog: Catalog, columns: Columns, wanted: PhotoFilter, order: str) -> np.ndarray:
     keep = _kept(catalog, columns, wanted)
     if order == "added":
@@ -139,7 +149,8 @@ def _kept(catalog: Catalog, columns: Columns, wanted: PhotoFilter) -> np.ndarray
         waiting = catalog.suggestions.open_images(models[0].id, wanted.word) if models else ()
         keep &= columns.mask(np.fromiter(waiting, np.int64))
     elif wanted.word is not None:
-        keep &= columns.mask(listing.with_word(wanted.word))
+        words = (wanted.word, *catalog.tree.below().get(wanted.word, ()))
+        keep &= columns.mask(np.unique(np.concatenate([listing.with_word(word) for word in words])))
     elif wanted.suggested is not None:
         keep &= (columns.waiting(catalog) > 0) == wanted.suggested
     if wanted.folder:
