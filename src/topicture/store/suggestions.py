@@ -132,8 +132,13 @@ class Suggestions:
         with self._db.transaction():
             self._db.execute("DELETE FROM lent WHERE model = ?", (model,))
             self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
+            self.add(model, rows)
+
+    def add(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
+        """Store rows beside those that a model has."""
+        with self._db.transaction():
             self._db.execute_many(
-                "INSERT INTO suggestions VALUES (?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO suggestions VALUES (?, ?, ?, ?)",
                 [(model, image, word, probability) for image, word, probability in rows],
             )
             targets = self._db.execute(
@@ -141,6 +146,14 @@ class Suggestions:
             ).fetchall()
             lend(self._db, [word for (word,) in targets], model)
             self._db.execute("UPDATE models SET annotated = ? WHERE id = ?", (time.time(), model))
+
+    def forget(self, models: Iterable[int]) -> None:
+        """Forget models, with what they suggested and where they found it; what people decided stays."""
+        with self._db.transaction():
+            for model in models:
+                for table in ("lent", "suggestions", "regions"):
+                    self._db.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
+                self._db.execute("DELETE FROM models WHERE id = ?", (model,))
 
     def open(self, model: int, *, word: str | None = None, image: int | None = None) -> list[Open]:
         """Undecided suggestions, of one word or image where it is named; by image, then the surest first."""
