@@ -1,4 +1,4 @@
-"""The text of a query as its parts: words, what a minus or OR does to them, and quotes; `query` knows what they mean."""
+"""The text of a query as its parts: words, what a minus or OR does to them, quotes; `query` knows what they mean."""
 
 import re
 from collections.abc import Iterable

@@ -85,6 +85,12 @@ class Files:
         row = self._db.execute(query, (os.fsencode(path),)).fetchone()
         return None if row is None else KnownFile(*row)
 
+    def any_in(self, folder: str) -> bool:
+        """Whether a folder, or one below it, has or had a file."""
+        inside = os.fsencode(folder) + b"/"
+        query = "SELECT EXISTS (SELECT 1 FROM places WHERE path >= ? AND path < ?)"
+        return bool(self._db.execute(query, (inside, inside[:-1] + b"0")).fetchone()[0])
+
     def put(self, path: str, content: bytes, size: int, modified: int, sidecars: str) -> int:
         """Note that a file holds a picture; the id of its image, new or old."""
         image = self._image(content)

@@ -119,7 +119,8 @@ def test_the_page_takes_queries_apart_as_the_library_does(page):
     answers = page.evaluate(
         """async (queries) => {
   const { terms, queryOf } = await import("/static/js/query.js");
-  return queries.map((query) => [terms(query).map(({ text, wanted, joined }) => [text, wanted, joined]), queryOf(terms(query))]);
+  const values = ({ text, wanted, joined }) => [text, wanted, joined];
+  return queries.map((query) => [terms(query).map(values), queryOf(terms(query))]);
 }""",
         QUERIES,
     )

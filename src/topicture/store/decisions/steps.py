@@ -54,7 +54,7 @@ def last_step(database: Database, number: int | None = None) -> tuple[int, str, 
 
 
 def last_undone(database: Database, number: int | None = None) -> tuple[int, str, float] | None:
-    """(number, source, time) of the step to do again: the last undone one, if nothing was decided since, or a given one.
+    """(number, source, time) of the step to do again: the last undone one if nothing was decided since, or a given one.
 
     As in an editor: whoever undoes two steps and does one again can do the other, too; a new decision ends that.
     """
