@@ -10,7 +10,7 @@ import numpy as np
 from topicture.corpus.batches import Batches, Image, Sizes
 from topicture.models.em import passes
 
-__all__ = ["block_images", "map_images", "n_devices", "unstack"]
+__all__ = ["block_images", "map_images", "n_lanes", "unstack"]
 
 
 def map_images(
@@ -52,9 +52,12 @@ def block_images(
     return images
 
 
-def n_devices() -> int:
-    """Over how many devices a pass is split: the number of blocks of a chunk should be a multiple of it."""
-    return jax.local_device_count()
+def n_lanes() -> int:
+    """The number of blocks of a chunk should be a multiple of this, so that all cores share them.
+
+    It does not depend on their number: a fit gives the same bits on all machines of a kind.
+    """
+    return passes.LANES if jax.default_backend() == "cpu" else 1
 
 
 @passes.precision()

@@ -149,7 +149,7 @@ class StochasticAnnotator(EMAnnotator):
             dtype=dtype,
             block_images=em.block_images(self.n_topics, dtype, self._width),
             max_shapes=_max_shapes(corpus),
-            multiple=em.n_devices(),
+            multiple=em.n_lanes(),
             **settings,
         )
 
