@@ -351,7 +351,7 @@ from test_em import EIGHT_LANES, fit_mixture
 from topicture.corpus.batches import Batches
 from topicture.models.em import loop as em
 
-from topicture.models.em import passes
+from topicture.models.em import accelerators, passes
 
 assert jax.local_device_count() == 2
 corpus = make_tiny_corpus(np.random.default_rng(3), n_images=40)
@@ -360,6 +360,19 @@ assert passes.run_pass._cache_size() == 1, "posteriors of the pass's own compile
 assert len(mixture.posteriors[0].sharding.device_set) == 2
 batches = Batches(toy_em.make_corpus(), toy_em.MODEL.views, **EIGHT_LANES)
 _, stats, bound = em.e_step(toy_em.MODEL, batches, toy_em.Params(1.5), [None])
+
+# The same devices as if they were accelerators: chunks in turn, kept there or sent every time.
+bits = []
+passes.on_cpu = em.on_cpu = lambda: False
+for accelerators.free_bytes in (lambda device: 1 << 40, lambda device: 12_000, lambda device: 0):
+    result = fit_mixture(corpus, max_iter=4, chunk_images=8)
+    assert len(result.posteriors) == 5
+    stay = [isinstance(q, jax.Array) for q in result.posteriors]
+    bits.append((stay.count(True), result.trace.tobytes()))
+    assert all(q.devices() == {jax.devices()[i % 2]} for i, q in enumerate(result.posteriors) if stay[i])
+np.testing.assert_allclose(result.trace, mixture.trace, rtol=1e-12)
+assert len({trace for _, trace in bits}) == 1
+assert [n for n, _ in bits][::2] == [5, 0] and 0 < bits[1][0] < 5, bits
 np.savez(sys.argv[1], trace=mixture.trace, bound=bound, **mixture.params._asdict(), **stats._asdict())
 """
 EIGHT_LANES = {"block_images": lambda sizes: 2, "multiple": passes.LANES}

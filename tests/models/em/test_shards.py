@@ -61,6 +61,10 @@ class Workers(em.Shards):
         ]
         self.owner = np.arange(len(self.shards)) % n_workers
 
+    def start(self):
+        for shard in self.shards:
+            shard.start()
+
     def run(self, model, tables):
         parts = {}
         for worker in self.rng.permutation(self.owner.max() + 1):

@@ -20,6 +20,7 @@ from topicture.app.cli import serving as cli_serving
 from topicture.app.cli.common import ForceOption
 from topicture.app.cli.failures import DEBUG
 from topicture.collection.words import printable
+from topicture.devices import VARIABLE, use_device_from_the_start
 from topicture.errors import TopictureError
 
 __all__ = ["app", "run"]
@@ -90,9 +91,18 @@ def options(
     debug: Annotated[
         bool, typer.Option("--debug", help=f"Show where an error comes from (or set {DEBUG}=1).")
     ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            envvar=VARIABLE,
+            help="Learn on the processor (cpu) or on accelerators (gpu), not what is found best.",
+        ),
+    ] = None,
 ) -> None:
     if debug:
         os.environ[DEBUG] = "1"
+    if device is not None:
+        use_device_from_the_start(device)
 
 
 @app.command()

@@ -21,17 +21,19 @@ precision of the batches; sums, M-step and objective are always float64. JAX's g
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from topicture.corpus.batches import Batches
+from topicture.corpus.batches import Batches, Image
+from topicture.devices import on_cpu
 from topicture.errors import FitWarning
 from topicture.models.em import passes
-from topicture.models.em.mapping import block_images, map_images, n_lanes, unstack
+from topicture.models.em.accelerators import Accelerators
+from topicture.models.em.mapping import block_images, chunk_images, map_images, n_lanes, unstack
 from topicture.models.em.minibatches import fit_stochastic
 from topicture.models.em.passes import Model, Outer, Product, Scatter
 from topicture.models.em.results import FitResult, Progress, Results
@@ -49,6 +51,7 @@ __all__ = [
     "Scatter",
     "Shards",
     "block_images",
+    "chunk_images",
     "e_step",
     "fit",
     "fit_restarts",
@@ -86,6 +89,7 @@ def fit(
     `may_fall` says that the algorithm does not promise to rise: a fall then ends the fit without a warning.
     """
     shards = batches if isinstance(batches, Shards) else LocalShards(batches, posteriors)
+    shards.start()
     slack = 1e-9 if shards.dtype == np.float64 else 2e-5
     trace: list[float] = []
     rejected = None
@@ -197,7 +201,12 @@ class LocalShards(Shards):
 
     def __init__(self, batches: Batches, posteriors: Sequence[Any] | None = None):
         self.batches, self.dtype = batches, batches.dtype
-        self._kept = [None] * len(batches) if posteriors is None else list(posteriors)
+        self._first = [None] * len(batches) if posteriors is None else list(posteriors)
+        self._elsewhere = None if on_cpu() else Accelerators(batches)
+        self.start()
+
+    def start(self) -> None:
+        self._kept: list[Any] = self._first
         self._given: list[Any] | None = None
         self._new: list[Any] | None = None
 
@@ -205,11 +214,11 @@ class LocalShards(Shards):
     def run(self, model: Model, tables: Any) -> tuple[Any, float]:
         self._new, total, running = [], passes.TreeSum(), None
         given = self._kept if self._given is None else self._given
-        for chunk, q in zip(self.batches, given, strict=True):
+        for (image, own_tables, stays), q in zip(self._chunks(tables), given, strict=True):
             if q is None:
-                q = passes.init_posterior(model, tables, chunk.image)
-            # XLA works on this chunk while SciPy sums the tokens of the one before.
-            started = passes.run_pass(model, tables, chunk.image, passes.spread(q, chunk.image))
+                q = passes.init_posterior(model, own_tables, image)
+            # XLA works on this chunk while SciPy sums the tokens of the one before, or the next one is padded and sent.
+            started = passes.run_pass(model, own_tables, image, passes.spread(q, image)), stays
             if running is not None:
                 total.add(self._collect(*running))
             running = started
@@ -219,11 +228,23 @@ class LocalShards(Shards):
         stats, bound = total.total()
         return stats, float(bound)
 
-    def _collect(self, q: Any, stats: Any, bound: Any) -> tuple[Any, Any]:
-        """A chunk's sums, its posteriors noted: on the host where chunks do not stay in memory."""
+    def _chunks(self, tables: Any) -> Iterator[tuple[Image, Any, bool]]:
+        """Images, the tables where the images are, and whether these stay there."""
+        if self._elsewhere is None:
+            for chunk in self.batches:
+                yield chunk.image, tables, self.batches.in_memory
+            return
+        copies = self._elsewhere.copies(tables)
+        for image, device, stays in self._elsewhere:
+            yield image, copies[device], stays
+
+    def _collect(self, found: tuple[Any, Any, Any], stays: bool) -> tuple[Any, Any]:
+        """A chunk's sums, its posteriors noted: on the host where the chunk does not stay."""
+        q, stats, bound = found
         assert self._new is not None
-        self._new.append(q if self.batches.in_memory else jax.tree.map(np.asarray, q))
-        return passes.add_up((stats, bound))
+        self._new.append(q if stays else jax.tree.map(np.asarray, q))
+        sums = passes.add_up((stats, bound))
+        return sums if self._elsewhere is None else jax.device_put(sums, self._elsewhere.devices[0])
 
     def keep(self) -> None:
         assert self._new is not None, "nothing was run"

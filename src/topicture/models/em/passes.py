@@ -18,6 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from scipy import sparse
 
 from topicture.corpus.batches import Image
+from topicture.devices import devices, on_chosen_device, on_cpu
 from topicture.models.em.stand_ins import Outer, Product, Scatter
 
 __all__ = [
@@ -61,7 +62,7 @@ class Model(NamedTuple):
 @contextmanager
 def precision():
     """64-bit types, and float32 products without shortcuts (TF32 loses 2e-2 in the statistics)."""
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+    with on_chosen_device(), jax.enable_x64(True), jax.default_matmul_precision("highest"):
         yield
 
 
@@ -106,10 +107,10 @@ def n_lanes(image: Image) -> int:
 
 
 def _mesh(image: Image) -> Mesh | None:
-    """As many devices as can share the lanes of a chunk evenly; none where that is one."""
-    devices = jax.local_devices()
-    n = 1 << (min(len(devices), n_lanes(image)).bit_length() - 1)
-    return Mesh(np.array(devices[:n]), ("lanes",)) if n > 1 and jax.default_backend() == "cpu" else None
+    """As many cores as can share the lanes of a chunk evenly; none where that is one. Accelerators share chunks."""
+    shared_by = devices()
+    n = 1 << (min(len(shared_by), n_lanes(image)).bit_length() - 1)
+    return Mesh(np.array(shared_by[:n]), ("lanes",)) if n > 1 and on_cpu() else None
 
 
 def spread(q: Any, image: Image) -> Any:
@@ -278,7 +279,7 @@ def _sum_on_device(a, b):
 
 def add_up(values: Any) -> Any:
     """Values of `run_pass` summed over the lanes of a chunk, those of rank one over its images; NumPy's on a CPU."""
-    if jax.default_backend() != "cpu":
+    if not on_cpu():
         return _add_up_on_device(values)
 
     def total(x):

@@ -28,6 +28,10 @@ class Shards(ABC):
     dtype: np.dtype  # precision of the E-step
 
     @abstractmethod
+    def start(self) -> None:
+        """Begin a fit: the next `run` starts all posteriors. Shards serve one restart after the other."""
+
+    @abstractmethod
     def run(self, model: Model, tables: Any) -> tuple[Any, float]:
         """One E-step of every image, from its kept posterior: statistics and bound, summed over all images."""
 
