@@ -112,14 +112,15 @@ class Batches:
         self._kept: dict[int, Chunk] = {}
 
     def __iter__(self) -> Iterator[Chunk]:
-        for i, plan in enumerate(self._plans):
-            if i in self._kept:
-                yield self._kept[i]
-                continue
-            chunk = Chunk(plan.rows, self._pad(plan))
-            if self._keep:
-                self._kept[i] = chunk
-            yield chunk
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, i: int) -> Chunk:
+        if i in self._kept:
+            return self._kept[i]
+        chunk = Chunk(self._plans[i].rows, self._pad(self._plans[i]))
+        if self._keep:
+            self._kept[i] = chunk
+        return chunk
 
     def __len__(self) -> int:
         return len(self._plans)
