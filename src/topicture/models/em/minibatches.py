@@ -25,7 +25,7 @@ def fit_stochastic(
     tau0: float = 16.0,
     kappa: float = 0.7,
 ) -> Any:
-    """Parameters after stochastic steps, one a chunk: they go part of the way to the M-step of that chunk alone.
+    """Parameters after stochastic steps, one per chunk: they go part of the way to the M-step of that chunk alone.
 
         params <- (1 - rate) params + rate m_step(params, stats of the chunk * images / images of the chunk)
 
