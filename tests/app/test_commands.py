@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_photos, put
 
-from topicture.app.cli.review_loop import HELP, ask_in_terminal
+from topicture.app.cli.deciding.review_loop import HELP, ask_in_terminal
 from topicture.app.verbs import scanning
 from topicture.app.verbs.library import Library
 from topicture.store import Catalog

@@ -29,7 +29,7 @@ _BLOCK_BYTES = 64 << 20
 _DECIMALS = 12
 # Rounding moves a cosine by at most half a unit of the last decimal, so this margin keeps every possible neighbour.
 _MARGIN = 2 * 10.0**-_DECIMALS
-# From so many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
+# From this many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
 _MANY = 100_000_000
 _N_SPARE = 32
 # Groups of columns whose largest cosines bound the n-th largest; the more, the fewer candidates stay.

@@ -93,10 +93,12 @@ def _network(name: str) -> Finding:
 
 
 def _compute() -> Finding:
-    import jax
+    from topicture.devices import found
 
-    devices = jax.devices()
-    return Finding("compute", True, f"{os.cpu_count()} cores; JAX on {devices[0].platform} ({len(devices)})")
+    try:
+        return Finding("compute", True, f"{os.cpu_count()} cores; {found()}")
+    except TopictureError as error:
+        return Finding("compute", False, str(error))
 
 
 def _room() -> Finding:
