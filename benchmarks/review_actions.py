@@ -22,7 +22,7 @@ import numpy as np
 import uvicorn
 from PIL import Image
 
-from topicture.app.cli.review_loop import ask_in_terminal
+from topicture.app.cli.deciding.review_loop import ask_in_terminal
 from topicture.app.verbs.library import Library
 from topicture.app.web.application import build
 from topicture.app.web.site import Site

@@ -22,6 +22,7 @@ __all__ = [
     "PhotoPage",
     "counts",
     "folders",
+    "kept_photos",
     "listed",
     "photos",
 ]
@@ -119,6 +120,12 @@ def photos(
     else:
         some = found[offset : offset + limit]
     return PhotoPage(total, offset, tuple(listed(catalog, some.tolist())))
+
+
+def kept_photos(catalog: Catalog, wanted: PhotoFilter) -> np.ndarray:
+    """The ids of the photos that a filter lets through, ascending."""
+    columns = columns_of(catalog)
+    return columns.ids[_kept(catalog, columns, wanted)]
 
 
 def _positions(catalog: Catalog, columns: Columns, wanted: PhotoFilter, order: str) -> np.ndarray:
