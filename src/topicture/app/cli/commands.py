@@ -28,6 +28,7 @@ from topicture.app.cli.upkeep import collection as cli_collection
 from topicture.app.cli.upkeep import configuring as cli_configuring
 from topicture.app.cli.upkeep import watching as cli_watching
 from topicture.collection.words import printable
+from topicture.devices import VARIABLE, use_device_from_the_start
 from topicture.errors import TopictureError
 
 __all__ = ["app", "run"]
@@ -121,9 +122,18 @@ def options(
             "--debug", help=f"Show where an error comes from (or set {DEBUG}=1); behind any command, too."
         ),
     ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            envvar=VARIABLE,
+            help="Learn on the processor (cpu) or on accelerators (gpu), not what is found best.",
+        ),
+    ] = None,
 ) -> None:
     if debug:
         os.environ[DEBUG] = "1"
+    if device is not None:
+        use_device_from_the_start(device)
 
 
 @app.command()
