@@ -71,8 +71,8 @@ def watch(
 def take_in(library: Library, *, workers: int = 2, report: Report = silent) -> Arrived:
     """Scan, suggest words for photos that are new, and accept what policies of tags accept.
 
-    How much is suggested is as `topicture.toml` says of `annotate`. Nothing is withdrawn that a scan would ask about first. Another process that writes is no error: the next look
-    comes soon.
+    How much is suggested is as `topicture.toml` says of `annotate`. Nothing is withdrawn that a scan would ask about
+    first. Another process that writes is no error: the next look comes soon.
     """
     try:
         scan = library.scan(report=report)
