@@ -1,11 +1,12 @@
 """What every annotator can do, and what the EM-fitted ones share."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from topicture.corpus import Corpus, Vocabulary
@@ -15,7 +16,32 @@ from topicture.models.array_shapes import check_arrays
 from topicture.models.checks import ParameterChecks
 from topicture.models.files import read_model, write_model
 
-__all__ = ["Annotator", "columns_of"]
+__all__ = ["Annotator", "AnswerBlock", "columns_of", "leading_words"]
+
+# Images of a block: what a model holds per image and word while it answers is some 64 bytes, in all about this much.
+_BLOCK_BYTES = 256 << 20
+_BYTES_PER_WORD = 64
+_BLOCK_IMAGES = (64, 8192)
+
+
+class AnswerBlock(NamedTuple):
+    """Answers for some images that stand side by side in a corpus."""
+
+    rows: slice
+    p: Any  # (B, V) float32, or sparse where only the most probable words were asked for
+
+
+def leading_words(p: np.ndarray, n_words: int) -> sparse.csr_array:
+    """The most probable words of every row (B, V), ties to the lower word id, sorted by word."""
+    n = min(n_words, p.shape[1])
+    # A partition alone would take any of the tied ones: those above the n-th value, then the first that equal it.
+    least = np.partition(p, p.shape[1] - n, axis=1)[:, p.shape[1] - n, None]
+    above, tied = p > least, p == least
+    room = n - above.sum(axis=1, keepdims=True)
+    words = np.nonzero(above | (tied & (np.cumsum(tied, axis=1) <= room)))[1].reshape(len(p), n)
+    values = np.take_along_axis(p, words, axis=1)
+    starts = np.arange(0, words.size + 1, n)
+    return sparse.csr_array((values.ravel(), words.ravel().astype(np.int32), starts), shape=p.shape)
 
 
 def columns_of(corpus: Corpus, view: str) -> int | None:
@@ -81,7 +107,44 @@ class Annotator(ParameterChecks, BaseEstimator):
         a user or a blend, gets the same answer.
         """
         self._check_usable(corpus)
-        return self._finite(self._annotate(corpus, **options))
+        blocks = self._blocks(corpus, options)
+        first = next(blocks)
+        if len(first.p) == len(corpus):
+            return first.p
+        p = np.empty((len(corpus), len(self.vocabulary_)))
+        p[first.rows] = first.p
+        for rows, part in blocks:
+            p[rows] = part
+        return p
+
+    @final
+    def annotate_blocks(
+        self, corpus: Corpus, top: int | None = None, **options: Any
+    ) -> Iterator[AnswerBlock]:
+        """What `annotate` says, in float32 and block by block: nothing of size images x words is ever held.
+
+        With `top`, only the so many most probable words of each image, as a sparse matrix. An image's answer is the
+        same whatever block it is in.
+        """
+        self._check_usable(corpus)
+        if top is not None and top < 1:
+            raise TopictureError(f"{self.name}: top is a number of words, at least 1; got {top}")
+        blocks = ((rows, p.astype(np.float32)) for rows, p in self._blocks(corpus, options))
+        return (AnswerBlock(rows, p if top is None else leading_words(p, top)) for rows, p in blocks)
+
+    def _blocks(self, corpus: Corpus, options: dict[str, Any]) -> Iterator[AnswerBlock]:
+        size = int(np.clip(_BLOCK_BYTES // (_BYTES_PER_WORD * len(self.vocabulary_)), *_BLOCK_IMAGES))
+        for start in range(0, len(corpus), size):
+            rows = slice(start, min(start + size, len(corpus)))
+            if rows == slice(0, len(corpus)):
+                yield AnswerBlock(rows, self._finite(self._annotate(corpus, **options)))
+                return
+            # An option with a row per image is cut as the images are.
+            own = {
+                name: value[rows] if getattr(value, "shape", ())[:1] == (len(corpus),) else value
+                for name, value in options.items()
+            }
+            yield AnswerBlock(rows, self._finite(self._annotate(corpus[rows], **own)))
 
     def _finite(self, p: np.ndarray) -> np.ndarray:
         """An answer, unless it is none: a model file may hold numbers that overflow on the way."""
@@ -210,5 +273,6 @@ class Annotator(ParameterChecks, BaseEstimator):
 
 def _in_canonical_order(corpus: Corpus) -> Corpus:
     """Images sorted by id, so that a fit does not depend on the order in which they were given."""
-    order = np.argsort(corpus.image_ids, kind="stable")
-    return corpus if np.array_equal(order, np.arange(len(order))) else corpus[order]
+    if np.all(corpus.image_ids[:-1] < corpus.image_ids[1:]):
+        return corpus
+    return corpus[np.argsort(corpus.image_ids, kind="stable")]
