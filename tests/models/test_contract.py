@@ -15,7 +15,7 @@ from sklearn.base import clone
 import topicture as tp
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, FitWarning, ModelFileError, NotFitted, TopictureError
-from topicture.models import base
+from topicture.models import base as models_base
 from topicture.models.array_shapes import ARRAYS
 from topicture.models.base import Annotator
 from topicture.models.em import loop as em
@@ -245,7 +245,7 @@ def test_batch_changes_nothing(name, tiny_corpus):
 def test_answers_in_blocks_are_the_answers(name, tiny_corpus, monkeypatch):
     model = fitted(name)
     whole = model.annotate(tiny_corpus)
-    monkeypatch.setattr(base, "_BLOCK_IMAGES", (5, 5))
+    monkeypatch.setattr(models_base, "_BLOCK_IMAGES", (5, 5))
     blocks = list(model.annotate_blocks(tiny_corpus))
     assert len(blocks) > 1
     assert {block.p.dtype for block in blocks} == {np.dtype(np.float32)}
@@ -258,9 +258,7 @@ def test_answers_in_blocks_are_the_answers(name, tiny_corpus, monkeypatch):
 
 
 def test_views_may_be_float32_and_mapped(name, tiny_corpus, tmp_path):
-    rounded = {
-        view: getattr(tiny_corpus, view).astype(np.float32) for view in ("regions", "descriptor")
-    }
+    rounded = {view: getattr(tiny_corpus, view).astype(np.float32) for view in ("regions", "descriptor")}
     single = dataclasses.replace(tiny_corpus, **rounded)
     double = dataclasses.replace(tiny_corpus, **{k: v.astype(np.float64) for k, v in rounded.items()})
     single.save(tmp_path / "corpus")

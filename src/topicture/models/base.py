@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from topicture.corpus import Corpus, Vocabulary
@@ -15,8 +14,9 @@ from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureEr
 from topicture.models.array_shapes import check_arrays
 from topicture.models.checks import ParameterChecks
 from topicture.models.files import read_model, write_model
+from topicture.models.leading_words import leading_words
 
-__all__ = ["Annotator", "AnswerBlock", "columns_of", "leading_words"]
+__all__ = ["Annotator", "AnswerBlock", "columns_of"]
 
 # Images of a block: what a model holds per image and word while it answers is some 64 bytes, in all about this much.
 _BLOCK_BYTES = 256 << 20
@@ -29,19 +29,6 @@ class AnswerBlock(NamedTuple):
 
     rows: slice
     p: Any  # (B, V) float32, or sparse where only the most probable words were asked for
-
-
-def leading_words(p: np.ndarray, n_words: int) -> sparse.csr_array:
-    """The most probable words of every row (B, V), ties to the lower word id, sorted by word."""
-    n = min(n_words, p.shape[1])
-    # A partition alone would take any of the tied ones: those above the n-th value, then the first that equal it.
-    least = np.partition(p, p.shape[1] - n, axis=1)[:, p.shape[1] - n, None]
-    above, tied = p > least, p == least
-    room = n - above.sum(axis=1, keepdims=True)
-    words = np.nonzero(above | (tied & (np.cumsum(tied, axis=1) <= room)))[1].reshape(len(p), n)
-    values = np.take_along_axis(p, words, axis=1)
-    starts = np.arange(0, words.size + 1, n)
-    return sparse.csr_array((values.ravel(), words.ravel().astype(np.int32), starts), shape=p.shape)
 
 
 def columns_of(corpus: Corpus, view: str) -> int | None:

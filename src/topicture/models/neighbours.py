@@ -33,6 +33,8 @@ _MANY = 100_000_000
 _N_SPARE = 32
 # Groups of columns whose largest cosines bound the n-th largest; the more, the fewer candidates stay.
 _N_GROUPS = 256
+# How far the squared length of a row may be from 1 for it to count as 1, in float64 and float32.
+_UNIT = (1e-14, 1e-6)
 # In captions' likelihoods so much of the mass is the empirical distribution: no word has probability 0.
 _BACKGROUND = 0.1
 
@@ -63,10 +65,7 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
     `search` is "exact", "faiss" (candidates in float32, their order in float64; queries with more equal cosines at the
     border than candidates can tell are searched exactly) or "auto" (faiss for large products). All give the same rows.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        queries, features = unit_rows(queries), unit_rows(features)
-    if not (np.isfinite(queries).all() and np.isfinite(features).all()):
-        raise ModelFileError("the model holds numbers too large to compare pictures by; learn again")
+    queries, features = _comparable(queries), _comparable(features)
     n = min(n, len(features))
     if search == "auto":
         search = (
@@ -74,10 +73,25 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
         )
     rows = np.zeros((len(queries), n), np.int64)
     cosines = np.zeros((len(queries), n))
-    find = _nearest_by_faiss(features, n) if search == "faiss" else _nearest_by_partition(features, n)
-    for block in blocks(len(queries), 8 * len(features)):
-        rows[block], cosines[block] = find(queries[block])
+    by_faiss = search == "faiss"
+    find = _nearest_by_faiss(features, n) if by_faiss else _nearest_by_partition(features, n)
+    # faiss cuts its work itself; what is held per query are the candidates' features.
+    held = 8 * (n + _N_SPARE) * features.shape[1] if by_faiss else 8 * len(features)
+    for block in blocks(len(queries), held):
+        rows[block], cosines[block] = find(np.asarray(queries[block], np.float64))
     return Neighbours(rows, cosines)
+
+
+def _comparable(features: np.ndarray) -> np.ndarray:
+    """Rows of length 1. Those that are so already, such as a model's own, are not copied: they may be many."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("nk,nk->n", features, features, dtype=np.float64)
+        if np.all((np.abs(squares - 1) < _UNIT[features.dtype == np.float32]) | (squares == 0)):
+            return features
+        features = unit_rows(features)
+    if not np.isfinite(features).all():
+        raise ModelFileError("the model holds numbers too large to compare pictures by; learn again")
+    return features
 
 
 def soft_inference(
@@ -125,11 +139,29 @@ def log_likelihood_of_captions(p_w: np.ndarray, empirical: np.ndarray, truth: sp
 
 def _nearest_by_partition(features: np.ndarray, n: int):
     def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        cosines = queries @ features.T
-        query, row = np.nonzero(cosines >= _border(cosines, n)[:, None] - _MARGIN)
-        return _best(query, row, cosines[query, row], len(queries), n)
+        if features.dtype == np.float64:
+            cosines = queries @ features.T
+            query, row = np.nonzero(cosines >= _border(cosines, n)[:, None] - _MARGIN)
+            return _best(query, row, cosines[query, row], len(queries), n)
+        cosines = queries.astype(np.float32) @ features.T
+        query, row = np.nonzero(cosines >= _border(cosines, n)[:, None] - _off(features))
+        exact = np.concatenate(
+            [
+                np.zeros(0),
+                *(
+                    np.einsum("ck,ck->c", queries[query[part]], features[row[part]].astype(np.float64))
+                    for part in blocks(len(row), 16 * features.shape[1])
+                ),
+            ]
+        )
+        return _best(query, row, exact, len(queries), n)
 
     return find
+
+
+def _off(features: np.ndarray) -> float:
+    """How far a cosine in float32 may be off."""
+    return float(np.finfo(np.float32).eps * max(8.0, features.shape[1] ** 0.5))
 
 
 def _border(cosines: np.ndarray, n: int) -> np.ndarray:
@@ -149,18 +181,16 @@ def _nearest_by_faiss(features: np.ndarray, n: int):
     import faiss  # takes half a second to load, and small collections never need it
 
     index = faiss.IndexFlatIP(features.shape[1])
-    index.add(features.astype(np.float32))
-    exact = _nearest_by_partition(features, n)
-    off = np.finfo(np.float32).eps * max(
-        8.0, features.shape[1] ** 0.5
-    )  # how far a cosine in float32 may be off
+    for part in blocks(len(features), 4 * features.shape[1]):
+        index.add(np.ascontiguousarray(features[part], np.float32))
+    exact, off = _nearest_by_partition(features, n), _off(features)
 
     def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found, candidates = index.search(queries.astype(np.float32), min(n + _N_SPARE, len(features)))
         candidates = np.sort(candidates, axis=1)  # so that ties go to the lower index
         query = np.repeat(np.arange(len(queries)), candidates.shape[1])
         row = candidates.ravel()
-        cosines = np.einsum("dk,dzk->dz", queries, features[candidates]).ravel()
+        cosines = np.einsum("dk,dzk->dz", queries, features[candidates].astype(np.float64)).ravel()
         best = _best(query, row, cosines, len(queries), n)
         if candidates.shape[1] < len(features):
             # A row beyond the candidates may belong to the best as well: one of many copies of a photo, say.

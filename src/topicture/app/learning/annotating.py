@@ -1,5 +1,6 @@
 """Annotate: what the newest model suggests for every photo, and the index that search and `similar` read."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname as folder_of
@@ -11,22 +12,22 @@ from topicture.app.learning.learning import look_at, note_reasons, unreadable_li
 from topicture.app.learning.model_folder import Learned, load_learned, load_region_annotator
 from topicture.app.learning.region_boxes import find_boxes
 from topicture.app.learning.region_choice import trust_told
+from topicture.app.learning.suggesting import Chosen, Possible, Unwanted, find_unwanted
 from topicture.app.progress import Report, silent
+from topicture.atomic import make_folder, work_folder
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
+from topicture.models.neighbours import blocks
 from topicture.search import WordIndex
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import CAPTIONING, OURS
+from topicture.store.decisions.decisions import OURS
 from topicture.store.regions import Box
 from topicture.store.shards import write_shards
 from topicture.vision.networks.deep import unit_rows
-from topicture.vision.pipeline import Description
 
 __all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
 
 DEFAULT_THRESHOLD = 0.25
-
-Chosen = tuple[int, str, float]  # image, word, probability
 
 
 @dataclass(frozen=True)
@@ -69,39 +70,57 @@ def annotate(
     model = catalog.suggestions.newest()
     learned = load_learned(catalog.model_folder(model), regions=False)
     images = catalog.files.living()
-    with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
-        description = look_at(
-            catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary
-        )
-        report("Annotating", 0, None)
-        places = [folder_of(images[i].path) for i in description.positions]
-        presence = learned.presence(description.corpus, places)
-        numbers = np.array([images[i].image for i in description.positions])
+    if threshold is None:
+        threshold = DEFAULT_THRESHOLD if top is None else 0.0
+    make_folder(catalog.folder / "index")
+    with work_folder(catalog.folder / "index") as work:
+        with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
+            description = look_at(
+                catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary
+            )
+            numbers = np.array([images[i].image for i in description.positions])
+            order = np.argsort(numbers)  # that of the index
+            numbers, corpus = numbers[order], description.corpus[order]
+            places = [folder_of(images[description.positions[i]].path) for i in order]
 
-        def chosen() -> tuple[np.ndarray, list[Chosen]]:
-            wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
-            masked = np.where(wanted, presence, -1.0)
-            return wanted, _chosen(learned, numbers, masked, threshold, top)
+            def unwanted() -> Unwanted:
+                return find_unwanted(catalog, learned.vocabulary, numbers, everything, rejected_too)
 
-        paths = {image.content.hex(): image.path for image in images}
-        try:
-            folder, trouble = catalog.model_folder(model), ""
-            boxes = _boxes(catalog, folder, learned, description, numbers, paths, chosen()[1])
-        except TopictureError as error:  # suggestions are worth having without them
-            boxes, trouble = {}, f"regions: {error}"
-    note_reasons(catalog, description, images)
-    _save_index(catalog, learned, numbers, presence, description.corpus)
-    wanted, rows = chosen()  # what was decided meanwhile counts
+            possible = Possible(threshold, top, unwanted())
+
+            def presences() -> Iterator[np.ndarray]:
+                for rows, presence in learned.presence_blocks(corpus, places):
+                    report("Annotating", rows.start, len(numbers))
+                    possible.see(rows.start, presence)
+                    yield presence.astype(np.float32)
+
+            ids = [str(n) for n in numbers]
+            WordIndex.build(work / "index", learned.vocabulary, ids, presences())
+            _features(work / "index", numbers, corpus)
+            chosen = possible.chosen(unwanted(), numbers, learned.vocabulary)
+            paths = {image.content.hex(): image.path for image in images}
+            try:
+                folder, trouble = catalog.model_folder(model), ""
+                boxes = _boxes(catalog, folder, learned, corpus, numbers, paths, chosen)
+            except TopictureError as error:  # suggestions are worth having without them
+                boxes, trouble = {}, f"regions: {error}"
+        note_reasons(catalog, description, images)
+        with catalog.new_folder("index") as (name, folder):  # the catalog turns to it once it is whole
+            for part in (work / "index").iterdir():
+                part.rename(folder / part.name)
+        catalog.set("index", name)
+    last = unwanted()  # what was decided meanwhile counts
+    rows = possible.chosen(last, numbers, learned.vocabulary)
     with catalog.database.transaction():
-        ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
-        catalog.suggestions.replace(model.id, [(image, ids[word], p) for image, word, p in rows])
+        word_ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
+        catalog.suggestions.replace(model.id, ((image, word_ids[word], p) for image, word, p in rows))
         catalog.regions.replace(model.id, boxes)
         catalog.set("regions_trouble", trouble)
     report("Annotating", len(numbers), len(numbers))
     return AnnotateReport(
         model=model.name,
         photos=len(numbers),
-        asked_for=int(wanted.any(axis=1).sum()),
+        asked_for=last.n_wanted,
         with_suggestions=len({row[0] for row in rows}),
         suggestions=len(rows),
         skipped=(
@@ -115,7 +134,7 @@ def _boxes(
     catalog: Catalog,
     folder: Path,
     learned: Learned,
-    description: Description,
+    corpus: Corpus,
     numbers: np.ndarray,
     paths: dict[str, str],
     rows: list[Chosen],
@@ -137,8 +156,8 @@ def _boxes(
     trust = trust_told(learned.report)
     found = find_boxes(
         annotator,
-        description.corpus,
-        [catalog.root / paths[content] for content in description.corpus.image_ids],
+        corpus,
+        [catalog.root / paths[content] for content in corpus.image_ids],
         {
             i: {word: how for word, how in sorted(likely[image].items()) if word in learned.vocabulary}
             for i, image in enumerate(numbers.tolist())
@@ -151,58 +170,14 @@ def _boxes(
     return {int(numbers[i]): [Box(*box) for box in boxes] for i, boxes in found.items()}
 
 
-def _wanted(
-    catalog: Catalog, learned: Learned, numbers: np.ndarray, everything: bool, rejected_too: bool
-) -> np.ndarray:
-    """(D, V): suggestions are wanted for these pairs."""
-    wanted = np.ones((len(numbers), len(learned.vocabulary)), bool)
-    row = {int(image): i for i, image in enumerate(numbers)}
-    means = catalog.decisions.merged_words()
-    columns: dict[
-        str, list[int]
-    ] = {}  # by the names of today: of what was merged since the model was learned, several
-    for column, word in enumerate(learned.vocabulary):
-        columns.setdefault(means.get(word, word), []).append(column)
-    for image, word, verdict, source in catalog.tree.with_implied(catalog.decisions.all_tags()):
-        if image not in row:
-            continue
-        if verdict == "present" and source in CAPTIONING and not everything:
-            wanted[row[image]] = False
-        if not (verdict == "rejected" and rejected_too):
-            wanted[row[image], columns.get(word, [])] = False
-    for word in catalog.decisions.unwanted_words():
-        wanted[:, columns.get(word, [])] = False
-    return wanted
-
-
-def _chosen(
-    learned: Learned, numbers: np.ndarray, presence: np.ndarray, threshold: float | None, top: int | None
-) -> list[Chosen]:
-    """What is suggested; a presence of -1 stands for a pair that is not wanted."""
-    if threshold is None:
-        threshold = DEFAULT_THRESHOLD if top is None else 0.0
-    chosen = presence >= threshold
-    if top is not None and top < presence.shape[1]:
-        order = np.argsort(-presence, axis=1, kind="stable")[:, :top]
-        best = np.zeros_like(chosen)
-        np.put_along_axis(best, order, True, axis=1)
-        chosen &= best
-    rows, columns = np.nonzero(chosen)
-    return [
-        (int(numbers[r]), learned.vocabulary[c], float(presence[r, c]))
-        for r, c in zip(rows.tolist(), columns.tolist(), strict=True)
-    ]
-
-
-def _save_index(
-    catalog: Catalog, learned: Learned, numbers: np.ndarray, presence: np.ndarray, corpus: Corpus
-) -> None:
-    """A new index beside the old one; the catalog turns to it once it is whole."""
-    order = np.argsort(numbers)
-    with catalog.new_folder("index") as (name, folder):
-        WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], [presence[order]])
-        np.save(folder / "images.npy", numbers[order].astype(np.int64), allow_pickle=False)
-        if corpus.descriptor is not None:
-            rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
-            write_shards(folder / "features", rows[order])
-    catalog.set("index", name)
+def _features(folder: Path, numbers: np.ndarray, corpus: Corpus) -> None:
+    """What `similar` reads, beside the probabilities."""
+    np.save(folder / "images.npy", numbers.astype(np.int64), allow_pickle=False)
+    if corpus.descriptor is None:
+        return
+    scratch = folder / "features.npy"
+    rows = np.lib.format.open_memmap(scratch, "w+", np.float16, corpus.descriptor.shape)
+    for block in blocks(len(rows), 8 * rows.shape[1]):
+        rows[block] = unit_rows(np.asarray(corpus.descriptor[block], np.float32))
+    write_shards(folder / "features", rows)
+    scratch.unlink()
