@@ -2,10 +2,10 @@
 
     python -m benchmarks scale [--full]
 
-1,000,000 photos (100,000 and 2,000 words when quick) with synthetic descriptors and visual words, a tenth of them tagged, and 10,000
-words. Every stage is a process of its own, so that its peak memory is its own; the corpus is mapped from disk. `learn`
-is `auto` within its budgets of time and memory, calibrated on hidden captions; `annotate` streams blocks of presences
-into the index and keeps suggestions.
+1,000,000 photos and 10,000 words (100,000 and 2,000 when quick), with synthetic descriptors and visual words, a tenth
+of the photos tagged. Every stage is a process of its own, so that its peak memory is its own; the corpus is mapped from
+disk. `learn` is `auto` within its budgets of time and memory, calibrated on hidden captions; `annotate` streams blocks
+of presences into the index and counts suggestions.
 """
 
 import json

@@ -3,10 +3,16 @@ r"""Soft inference: words of an image from the tagged images nearest to it in a 
 P(w) proportional to sum over the Z nearest of [cos_j]_+ w_j; where no neighbour has a positive cosine and a word, P is
 the empirical distribution. A cosine with a vector of length 0 is 0. Neighbours are ranked by cosine rounded to 12
 decimals, ties to the lower index (2.7).
+
+Up to a million images the search is exact. Beyond, and where all products would take too long, faiss keeps compressed
+vectors in lists on disk [jegou2011product]: the lists nearest to a query give candidates, ranked by their true cosines.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,11 +20,13 @@ from scipy import sparse
 from topicture.errors import ModelFileError
 
 __all__ = [
+    "EXACT_ROWS",
     "Neighbours",
     "blocks",
     "caption_log_likelihood",
     "log_likelihood_of_captions",
     "nearest",
+    "plan_of",
     "ranked_images",
     "soft_inference",
     "unit_rows",
@@ -30,7 +38,14 @@ _DECIMALS = 12
 _MARGIN = 2 * 10.0**-_DECIMALS
 # From so many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
 _MANY = 100_000_000
+_MANY_ROWS = 20_000
 _N_SPARE = 32
+# More rows, or more multiplications (some ten minutes of one core), and lists on disk give candidates.
+EXACT_ROWS = 1_000_000
+_EXACT_PRODUCTS = 2e13
+# Lists: so many times the root of the number of rows; rows per list to learn them from; lists that a query looks at;
+# columns that one byte stands for; candidates, as a multiple of what is asked for.
+_LISTS, _ROWS_PER_LIST, _PROBES, _COLUMNS_PER_BYTE, _CANDIDATES = 4, 40, 32, 2, 4
 # Groups of columns whose largest cosines bound the n-th largest; the more, the fewer candidates stay.
 _N_GROUPS = 256
 # How far the squared length of a row may be from 1 for it to count as 1, in float64 and float32.
@@ -63,23 +78,31 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
     """The n rows of features (N, K) with the largest cosine for every query (D, K).
 
     `search` is "exact", "faiss" (candidates in float32, their order in float64; queries with more equal cosines at the
-    border than candidates can tell are searched exactly) or "auto" (faiss for large products). All give the same rows.
+    border than candidates can tell are searched exactly), "lists" (compressed, on disk; nearly all of the nearest) or
+    "auto" (see `plan_of`). All but lists give the same rows.
     """
     queries, features = _comparable(queries), _comparable(features)
     n = min(n, len(features))
     if search == "auto":
-        search = (
-            "faiss" if len(queries) * len(features) >= _MANY and n + _N_SPARE < len(features) else "exact"
-        )
+        search = plan_of(len(queries), *features.shape)
+        search = search if n + _N_SPARE < len(features) else "exact"
     rows = np.zeros((len(queries), n), np.int64)
     cosines = np.zeros((len(queries), n))
-    by_faiss = search == "faiss"
-    find = _nearest_by_faiss(features, n) if by_faiss else _nearest_by_partition(features, n)
+    by_partition = search == "exact"
+    find = _FINDERS[search](features, n)
     # faiss cuts its work itself; what is held per query are the candidates' features.
-    held = 8 * (n + _N_SPARE) * features.shape[1] if by_faiss else 8 * len(features)
+    held = 8 * len(features) if by_partition else 8 * (_CANDIDATES * n + _N_SPARE) * features.shape[1]
     for block in blocks(len(queries), held):
         rows[block], cosines[block] = find(np.asarray(queries[block], np.float64))
     return Neighbours(rows, cosines)
+
+
+def plan_of(n_queries: int, n_rows: int, n_columns: int) -> str:
+    """How "auto" searches: "exact", "faiss" (exact, too) or "lists"."""
+    products = float(n_queries) * n_rows * n_columns
+    if n_rows > EXACT_ROWS or (products > _EXACT_PRODUCTS and n_rows > _MANY_ROWS):
+        return "lists"
+    return "faiss" if n_queries * n_rows >= _MANY or n_rows >= _MANY_ROWS else "exact"
 
 
 def _comparable(features: np.ndarray) -> np.ndarray:
@@ -177,12 +200,76 @@ def _border(cosines: np.ndarray, n: int) -> np.ndarray:
     return np.partition(best, best.shape[1] - n, axis=1)[:, best.shape[1] - n]
 
 
-def _nearest_by_faiss(features: np.ndarray, n: int):
+# The last index of each kind, kept as long as its rows are: annotating asks block after block.
+_KEPT: dict[str, tuple[Any, Any]] = {}
+
+
+def _index(kind: str, features: np.ndarray, make: Callable[[np.ndarray], Any]) -> Any:
+    rows, index = _KEPT.get(kind, (lambda: None, None))
+    if rows() is not features:
+        index = make(features)
+        _KEPT[kind] = weakref.ref(features, lambda gone: _forget(kind, gone)), index
+    return index
+
+
+def _forget(kind: str, gone: Any) -> None:
+    if kind in _KEPT and _KEPT[kind][0] is gone:
+        del _KEPT[kind]
+
+
+def _flat(features: np.ndarray) -> Any:
     import faiss  # takes half a second to load, and small collections never need it
 
-    index = faiss.IndexFlatIP(features.shape[1])
+    return _filled(faiss.IndexFlatIP(features.shape[1]), features)
+
+
+def _filled(index: Any, features: np.ndarray) -> Any:
     for part in blocks(len(features), 4 * features.shape[1]):
         index.add(np.ascontiguousarray(features[part], np.float32))
+    return index
+
+
+def _lists(features: np.ndarray) -> Any:
+    """Lists of compressed rows, in a file without a name that goes with the index."""
+    import faiss
+
+    N, K = features.shape
+    n_lists = max(1, int(_LISTS * N**0.5))
+    n_bytes = max(m for m in range(1, max(2, K // _COLUMNS_PER_BYTE + 1)) if K % m == 0)
+    index = faiss.IndexIVFPQ(faiss.IndexFlatIP(K), K, n_lists, n_bytes, 8, faiss.METRIC_INNER_PRODUCT)
+    some = np.random.default_rng(0).choice(N, min(N, max(_ROWS_PER_LIST * n_lists, 10_000)), replace=False)
+    index.train(np.ascontiguousarray(features[np.sort(some)], np.float32))
+    index.nprobe = min(_PROBES, n_lists)
+    _filled(index, features)
+    with tempfile.TemporaryDirectory(prefix="topicture-") as folder:
+        path = str(Path(folder) / "lists")
+        faiss.write_index(index, path)
+        return faiss.read_index(path, faiss.IO_FLAG_MMAP)  # the map outlives the name of the file
+
+
+def _nearest_by_lists(features: np.ndarray, n: int):
+    index = _index("lists", features, _lists)
+    n_candidates = min(_CANDIDATES * n + _N_SPARE, len(features))
+
+    def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        _, candidates = index.search(queries.astype(np.float32), n_candidates)
+        candidates = np.sort(candidates, axis=1)
+        cosines = np.einsum("dk,dzk->dz", queries, features[candidates].astype(np.float64))
+        cosines[candidates < 0] = -2.0  # lists with too few rows: no candidate
+        order = np.lexsort((candidates, -np.round(cosines, _DECIMALS)), axis=1)[:, :n]
+        best = np.take_along_axis(candidates, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+        short = np.flatnonzero(best[0].min(axis=1, initial=0) < 0)
+        for part in blocks(len(short), 8 * len(features)):
+            best[0][short[part]], best[1][short[part]] = _nearest_by_partition(features, n)(
+                queries[short[part]]
+            )
+        return best
+
+    return find
+
+
+def _nearest_by_faiss(features: np.ndarray, n: int):
+    index = _index("flat", features, _flat)
     exact, off = _nearest_by_partition(features, n), _off(features)
 
     def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -210,3 +297,10 @@ def _best(
     first = np.searchsorted(query, np.arange(n_queries))
     chosen = order[first[:, None] + np.arange(n)]
     return row[chosen], cosine[chosen]
+
+
+_FINDERS: dict[str, Callable[[np.ndarray, int], Any]] = {
+    "exact": _nearest_by_partition,
+    "faiss": _nearest_by_faiss,
+    "lists": _nearest_by_lists,
+}

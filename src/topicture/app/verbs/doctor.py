@@ -45,6 +45,7 @@ def examine() -> list[Finding]:
         _extra("RAW files", "raw", "rawpy"),
         Finding("videos", True, "always left out: Topicture looks at photos only", needed=False),
         _compute(),
+        _neighbours(),
         _room(),
         Finding(
             "exiftool",
@@ -91,6 +92,14 @@ def _compute() -> Finding:
 
     devices = jax.devices()
     return Finding("compute", True, f"{os.cpu_count()} cores; JAX on {devices[0].platform} ({len(devices)})")
+
+
+def _neighbours() -> Finding:
+    from topicture.models.neighbours import EXACT_ROWS
+
+    library = _library("faiss-cpu")
+    how = f"exact up to {EXACT_ROWS:,} photos, then compressed lists on disk"
+    return Finding("neighbours", library.ok, f"{how} (faiss {library.detail})")
 
 
 def _room() -> Finding:

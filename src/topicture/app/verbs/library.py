@@ -129,6 +129,7 @@ class Library(AskingVerbs):
         *,
         min_count: int = 3,
         budget_seconds: float = 600.0,
+        budget_bytes: float = 4e9,
         regions: bool = True,
         workers: int = 2,
         report: Report = silent,
@@ -140,6 +141,7 @@ class Library(AskingVerbs):
         settings: dict[str, Any] = {
             "min_count": min_count,
             "budget_seconds": budget_seconds,
+            "budget_bytes": budget_bytes,
             "regions": regions,
         }
         with self._write("learn") as catalog:
