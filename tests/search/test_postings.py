@@ -69,5 +69,5 @@ def test_damage_is_told_in_one_line(tmp_path, p, few, damage):
     else:
         path = tmp_path / "index" / f"posting_{damage}.npy"
         path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(SearchIndexError, match="damaged.*build the index again"):
+    with pytest.raises(SearchIndexError, match=r"damaged.*build the index again"):
         WordIndex.open(tmp_path / "index").check()
