@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from topicture.corpus import Corpus, Vocabulary
 from topicture.corpus.batches import missing_view
+from topicture.devices import on_chosen_device
 from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
 from topicture.models.array_shapes import check_arrays
 from topicture.models.checks import ParameterChecks
@@ -73,7 +74,8 @@ class Annotator(ParameterChecks, BaseEstimator):
         """
         columns = self._columns(corpus)
         self._check_params()
-        self._fit(_in_canonical_order(corpus), callback)
+        with on_chosen_device():
+            self._fit(_in_canonical_order(corpus), callback)
         self.vocabulary_ = corpus.vocabulary
         self.columns_ = columns
         return self
@@ -123,15 +125,17 @@ class Annotator(ParameterChecks, BaseEstimator):
         size = int(np.clip(_BLOCK_BYTES // (_BYTES_PER_WORD * len(self.vocabulary_)), *_BLOCK_IMAGES))
         for start in range(0, len(corpus), size):
             rows = slice(start, min(start + size, len(corpus)))
-            if rows == slice(0, len(corpus)):
-                yield AnswerBlock(rows, self._finite(self._annotate(corpus, **options)))
-                return
+            whole = rows == slice(0, len(corpus))
             # An option with a row per image is cut as the images are.
             own = {
-                name: value[rows] if getattr(value, "shape", ())[:1] == (len(corpus),) else value
+                name: value[rows]
+                if not whole and getattr(value, "shape", ())[:1] == (len(corpus),)
+                else value
                 for name, value in options.items()
             }
-            yield AnswerBlock(rows, self._finite(self._annotate(corpus[rows], **own)))
+            with on_chosen_device():
+                p = self._finite(self._annotate(corpus if whole else corpus[rows], **own))
+            yield AnswerBlock(rows, p)
 
     def _finite(self, p: np.ndarray) -> np.ndarray:
         """An answer, unless it is none: a model file may hold numbers that overflow on the way."""

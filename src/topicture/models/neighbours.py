@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.errors import ModelFileError
+from topicture.extras import has_module, optional_module
 
 __all__ = [
     "EXACT_ROWS",
@@ -36,7 +37,7 @@ _BLOCK_BYTES = 64 << 20
 _DECIMALS = 12
 # Rounding moves a cosine by at most half a unit of the last decimal, so this margin keeps every possible neighbour.
 _MARGIN = 2 * 10.0**-_DECIMALS
-# From so many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
+# From this many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
 _MANY = 100_000_000
 _MANY_ROWS = 20_000
 _N_SPARE = 32
@@ -79,13 +80,13 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
 
     `search` is "exact", "faiss" (candidates in float32, their order in float64; queries with more equal cosines at the
     border than candidates can tell are searched exactly), "lists" (compressed, on disk; nearly all of the nearest) or
-    "auto" (see `plan_of`). All but lists give the same rows.
+    "auto" (see `plan_of`; without faiss "exact"). All but lists give the same rows.
     """
     queries, features = _comparable(queries), _comparable(features)
     n = min(n, len(features))
     if search == "auto":
         search = plan_of(len(queries), *features.shape)
-        search = search if n + _N_SPARE < len(features) else "exact"
+        search = search if n + _N_SPARE < len(features) and has_module("faiss") else "exact"
     rows = np.zeros((len(queries), n), np.int64)
     cosines = np.zeros((len(queries), n))
     by_partition = search == "exact"
@@ -217,8 +218,13 @@ def _forget(kind: str, gone: Any) -> None:
         del _KEPT[kind]
 
 
+def _faiss() -> Any:
+    # It takes half a second to load, and small collections never need it.
+    return optional_module("faiss", "large", "searches by faiss")
+
+
 def _flat(features: np.ndarray) -> Any:
-    import faiss  # takes half a second to load, and small collections never need it
+    faiss = _faiss()
 
     return _filled(faiss.IndexFlatIP(features.shape[1]), features)
 
@@ -231,8 +237,7 @@ def _filled(index: Any, features: np.ndarray) -> Any:
 
 def _lists(features: np.ndarray) -> Any:
     """Lists of compressed rows, in a file without a name that goes with the index."""
-    import faiss
-
+    faiss = _faiss()
     N, K = features.shape
     n_lists = max(1, int(_LISTS * N**0.5))
     n_bytes = max(m for m in range(1, max(2, K // _COLUMNS_PER_BYTE + 1)) if K % m == 0)

@@ -44,6 +44,16 @@ class Postings:
         row[images] = values
         return row
 
+    def columns(self, start: int, stop: int) -> np.ndarray:
+        """ln p of every word in the images from one position to another, (V, B) float32."""
+        found = np.repeat(np.asarray(self.rest, np.float32)[:, None], stop - start, axis=1)
+        for word in range(self.shape[0]):
+            first, last = int(self.starts[word]), int(self.starts[word + 1])
+            images = self.images[first:last]
+            here = slice(*np.searchsorted(images, (start, stop)).tolist())
+            found[word, images[here] - start] = self.values[first:last][here]
+        return found
+
 
 def write_postings(
     folder: Path, shape: tuple[int, int], dtype: np.dtype, log_blocks: Iterable[np.ndarray], scratch: Path

@@ -7,27 +7,30 @@ from posixpath import dirname as folder_of
 
 import numpy as np
 
+from topicture.app.learning.annotated.index_files import Earlier, write_index
+from topicture.app.learning.annotated.suggesting import (
+    DEFAULT_THRESHOLD,
+    Chosen,
+    Possible,
+    Unwanted,
+    find_unwanted,
+)
 from topicture.app.learning.labelling import UNTOLD
 from topicture.app.learning.learning import look_at, note_reasons, unreadable_lines
 from topicture.app.learning.model_folder import Learned, load_learned, load_region_annotator
 from topicture.app.learning.region_boxes import find_boxes
 from topicture.app.learning.region_choice import trust_told
-from topicture.app.learning.suggesting import Chosen, Possible, Unwanted, find_unwanted
 from topicture.app.progress import Report, silent
 from topicture.atomic import make_folder, work_folder
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
-from topicture.models.neighbours import blocks
 from topicture.search import WordIndex
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import OURS
 from topicture.store.regions import Box
-from topicture.store.shards import write_shards
-from topicture.vision.networks.deep import unit_rows
+from topicture.store.suggestions import LearnedModel
 
 __all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
-
-DEFAULT_THRESHOLD = 0.25
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ def annotate(
     top: int | None = None,
     everything: bool = False,
     rejected_too: bool = False,
+    new_only: bool = False,
     workers: int = 2,
     report: Report = silent,
 ) -> AnnotateReport:
@@ -59,6 +63,8 @@ def annotate(
     threshold : suggest words of at least this probability (0.25 where neither is given)
     top : suggest this many words per photo, however probable
     rejected_too : suggest words again that were rejected for the photo
+    new_only : look only at photos that came since the last time, and leave all else as it is; where this model has not
+        looked at any yet, at all of them
 
     A word that was decided for a photo is not suggested for it. Photos that the model has learned from get the answers
     that were given while their tags were hidden. The catalog's lock is held only to read, and to store what was found.
@@ -70,8 +76,12 @@ def annotate(
     model = catalog.suggestions.newest()
     learned = load_learned(catalog.model_folder(model), regions=False)
     images = catalog.files.living()
-    if threshold is None:
-        threshold = DEFAULT_THRESHOLD if top is None else 0.0
+    former = _index_of(catalog, model, learned) if new_only else None
+    if former is not None:
+        known = set(catalog.index_images().tolist())
+        images = [each for each in images if each.image not in known and not catalog.files.reason(each.image)]
+        if not images:
+            return AnnotateReport(model.name, 0, 0, 0, 0, ())
     make_folder(catalog.folder / "index")
     with work_folder(catalog.folder / "index") as work:
         with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
@@ -94,9 +104,8 @@ def annotate(
                     possible.see(rows.start, presence)
                     yield presence.astype(np.float32)
 
-            ids = [str(n) for n in numbers]
-            WordIndex.build(work / "index", learned.vocabulary, ids, presences())
-            _features(work / "index", numbers, corpus)
+            earlier = None if former is None else Earlier(former, catalog.index_images(), catalog.features())
+            write_index(work / "index", learned.vocabulary, numbers, presences(), corpus.descriptor, earlier)
             chosen = possible.chosen(unwanted(), numbers, learned.vocabulary)
             paths = {image.content.hex(): image.path for image in images}
             try:
@@ -113,7 +122,8 @@ def annotate(
     rows = possible.chosen(last, numbers, learned.vocabulary)
     with catalog.database.transaction():
         word_ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
-        catalog.suggestions.replace(model.id, ((image, word_ids[word], p) for image, word, p in rows))
+        store = catalog.suggestions.replace if former is None else catalog.suggestions.add
+        store(model.id, [(image, word_ids[word], p) for image, word, p in rows])
         catalog.regions.replace(model.id, boxes)
         catalog.set("regions_trouble", trouble)
     report("Annotating", len(numbers), len(numbers))
@@ -170,14 +180,11 @@ def _boxes(
     return {int(numbers[i]): [Box(*box) for box in boxes] for i, boxes in found.items()}
 
 
-def _features(folder: Path, numbers: np.ndarray, corpus: Corpus) -> None:
-    """What `similar` reads, beside the probabilities."""
-    np.save(folder / "images.npy", numbers.astype(np.int64), allow_pickle=False)
-    if corpus.descriptor is None:
-        return
-    scratch = folder / "features.npy"
-    rows = np.lib.format.open_memmap(scratch, "w+", np.float16, corpus.descriptor.shape)
-    for block in blocks(len(rows), 8 * rows.shape[1]):
-        rows[block] = unit_rows(np.asarray(corpus.descriptor[block], np.float32))
-    write_shards(folder / "features", rows)
-    scratch.unlink()
+def _index_of(catalog: Catalog, model: LearnedModel, learned: Learned) -> WordIndex | None:
+    """The index that this model has filled, if it has."""
+    folder = catalog.index_folder()
+    if model.annotated is None or folder is None or not folder.exists():
+        return None
+    index = WordIndex.open(folder)
+    fits = list(index.vocabulary) == list(learned.vocabulary) and len(index) == len(catalog.index_images())
+    return index if fits else None

@@ -14,6 +14,7 @@ from topicture.annotations.shift.worlds import FarWorld, find_worlds
 from topicture.app.learning.calibrating import Trusted, differing, trust
 from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
+from topicture.app.learning.region_boxes import asking_about_marks
 from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
 from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather
 from topicture.app.learning.unseen_answers import UnseenAnswers
@@ -121,10 +122,15 @@ def learn(
         trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, seed)
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
-        if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
-            region_annotator, of_regions = choose_region_model(corpus, REGION_MODELS, groups, seed, report)
+        regions = regions and columns_of(corpus, "regions") is not None
+        looked_at = [training_tags.images[i] for i in kept]
+        overlaps = asking_about_marks(catalog, looked_at, corpus, recipe, seed) if regions else None
+        if regions and not annotator.labels_regions:
+            region_annotator, of_regions = choose_region_model(
+                corpus, REGION_MODELS, groups, seed, report, overlaps
+            )
         elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
-            of_regions = told_of(annotator, corpus, groups, seed)
+            of_regions = told_of(annotator, corpus, groups, seed, overlaps)
         by_region = next(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )

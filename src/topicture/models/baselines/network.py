@@ -53,7 +53,7 @@ _MOST_TAUGHT = 20_000
 # Answers of more images and words than this are taught of fewer images, and of their likeliest words.
 _MOST_ANSWERS = 1 << 26
 _TAUGHT_WORDS = 64
-# Updates: so many rounds over few images, within the first bounds; over many images so many rounds at least.
+# Updates: this many rounds over few images, within the first bounds; over many images this many rounds at least.
 _ROUNDS_OF_FEW, _FEW = 150, (200, 900)
 _ROUNDS_OF_MANY, _MANY = 8, 2000
 

@@ -10,7 +10,9 @@ from topicture.models.leading_words import leading_words
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import CAPTIONING
 
-__all__ = ["Chosen", "Possible", "Unwanted", "find_unwanted"]
+__all__ = ["DEFAULT_THRESHOLD", "Chosen", "Possible", "Unwanted", "chosen_words", "find_unwanted"]
+
+DEFAULT_THRESHOLD = 0.25
 
 Chosen = tuple[int, str, float]  # image, word, probability
 
@@ -63,12 +65,14 @@ class Possible:
 
     Parameters
     ----------
-    threshold : least presence
-    top : at most so many words per photo; None: any number
+    threshold : least presence; None: 0.25, or any where `top` is given
+    top : at most this many words per photo; None: any number
     unwanted : what is decided now; more may be when `chosen` is asked
     """
 
-    def __init__(self, threshold: float, top: int | None, unwanted: Unwanted):
+    def __init__(self, threshold: float | None, top: int | None, unwanted: Unwanted):
+        if threshold is None:
+            threshold = DEFAULT_THRESHOLD if top is None else 0.0
         self.threshold, self.top, self.unwanted = threshold, top, unwanted
         none = np.zeros(0, np.int64)
         self._seen = [(none, none, np.zeros(0))]
@@ -104,3 +108,18 @@ class Possible:
             (int(numbers[r]), vocabulary[w], float(value))
             for r, w, value in zip(row.tolist(), word.tolist(), p.tolist(), strict=True)
         ]
+
+
+def chosen_words(
+    vocabulary: Vocabulary,
+    numbers: np.ndarray,
+    presence: np.ndarray,
+    threshold: float | None,
+    top: int | None,
+) -> list[Chosen]:
+    """What is suggested by a table (D, V); a presence of -1 stands for a pair that is not wanted."""
+    D, V = presence.shape
+    nothing = Unwanted(np.zeros(D, bool), np.zeros(V, bool), sparse.csr_array((D, V), dtype=bool))
+    possible = Possible(threshold, top, nothing)
+    possible.see(0, presence)
+    return possible.chosen(nothing, numbers, vocabulary)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from topicture.app.learning.suggesting import Possible, Unwanted
+from topicture.app.learning.annotated.suggesting import Possible, Unwanted
 from topicture.corpus import Vocabulary
 
 D, V = 40, 9
