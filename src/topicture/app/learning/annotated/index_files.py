@@ -1,8 +1,9 @@
 """The folder that search and `similar` read: written from presences as they pass, with what an earlier one holds."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,8 @@ __all__ = ["Earlier", "write_index"]
 BLOCK_BYTES = 64 << 20
 
 
-class Earlier(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Earlier:
     """An index of other photos that a new one takes over."""
 
     index: WordIndex
@@ -33,7 +35,7 @@ def write_index(
     descriptor: np.ndarray | None,
     earlier: Earlier | None = None,
 ) -> None:
-    """Write the index of photos, by ascending numbers, from blocks (B, V) of presences and what the photos look like."""
+    """Write the index of photos, by ascending numbers, from blocks (B, V) of presences and what they look like."""
     every = numbers if earlier is None else np.concatenate([earlier.images, numbers])
     order = np.argsort(every, kind="stable")
     n_earlier = len(every) - len(numbers)
