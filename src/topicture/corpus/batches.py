@@ -21,7 +21,7 @@ from topicture.moved import renamed
 
 __all__ = ["Batches", "Chunk", "Image", "Sizes", "Tokens"]
 
-_OWN_SHAPE = 512  # images
+_OWN_SHAPE = 4096  # images: in so many, padding costs more than compiling once more, such as for another fold
 VIEWS = ("captions", "visual_words", "regions", "region_words", "descriptor")
 
 
