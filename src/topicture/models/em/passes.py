@@ -124,9 +124,10 @@ def _over_lanes(lanes, model, tables, image, q):
     if lanes == 1:
         q, outer, sums = _over_blocks(model, tables, image, q)
         return q, outer, jax.tree.map(lambda x: x[None], sums)
-    image, q = jax.tree.map(lambda x: x.reshape(lanes, -1, *x.shape[1:]), (image, q))
+    # Sizes spelled out: an axis of no words would leave -1 undecided.
+    image, q = jax.tree.map(lambda x: x.reshape(lanes, x.shape[0] // lanes, *x.shape[1:]), (image, q))
     q, outer, sums = jax.lax.map(lambda lane: _over_blocks(model, tables, *lane), (image, q))
-    return *jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (q, outer)), sums
+    return *jax.tree.map(lambda x: x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]), (q, outer)), sums
 
 
 def _over_blocks(model, tables, image, q):
