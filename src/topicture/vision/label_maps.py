@@ -34,25 +34,33 @@ def merge_down(
     first, second = np.nonzero(adjacent)
     distance2 = np.sum((look[first] - look[second]) ** 2, axis=1)
     cost[first, second] = size[first] * size[second] / (size[first] + size[second]) * distance2
+    cheapest = cost.min(axis=1)  # of every region's merges: looking through all pairs each time takes longest
+    neighbours = [set(np.flatnonzero(row).tolist()) for row in adjacent]
     owner = np.arange(len(size))
     n_regions = len(size)
     while n_regions > min_regions:
-        a, b = divmod(int(np.argmin(cost)), len(size))
-        if not np.isfinite(cost[a, b]):
+        a = int(cheapest.argmin())
+        b = int(cost[a].argmin())
+        if not np.isfinite(cheapest[a]):
             break
         if n_regions <= max_regions and np.sum((look[a] - look[b]) ** 2) > alike**2:
             break
-        owner[owner == b] = a
+        owner[b] = a
         look[a] = (size[a] * look[a] + size[b] * look[b]) / (size[a] + size[b])
         size[a] += size[b]
-        adjacent[a] |= adjacent[b]
-        adjacent[:, a] = adjacent[a]
-        adjacent[b] = adjacent[:, b] = adjacent[a, a] = False
-        cost[a] = cost[:, a] = cost[b] = cost[:, b] = np.inf
-        near = np.flatnonzero(adjacent[a])
+        for other in neighbours[b]:
+            neighbours[other].discard(b)
+            neighbours[other].add(a)
+        neighbours[a] = (neighbours[a] | neighbours[b]) - {a, b}
+        near = np.array(sorted(neighbours[a]), dtype=np.intp)
         fresh = size[a] * size[near] / (size[a] + size[near]) * np.sum((look[a] - look[near]) ** 2, axis=1)
+        cost[b] = cost[:, b] = np.inf
         cost[a, near] = cost[near, a] = fresh
+        cheapest[near] = cost[near].min(axis=1)
+        cheapest[a], cheapest[b] = fresh.min(initial=np.inf), np.inf
         n_regions -= 1
+    while (owner[owner] != owner).any():  # what was merged into what was merged in its turn
+        owner = owner[owner]
     return contiguous(owner[labels])
 
 

@@ -1,0 +1,39 @@
+"""Merging of regions against Ward's criterion written out."""
+
+import numpy as np
+import pytest
+
+from topicture.vision.label_maps import adjacency, contiguous, merge_down
+
+
+def ward(labels, look, n_regions):
+    """The cheapest pair of neighbours first, everything computed anew at every step."""
+    labels = labels.copy()
+    while labels.max() + 1 > n_regions:
+        size = np.bincount(labels.ravel())
+        first, second = np.nonzero(np.triu(adjacency(labels)))
+        cost = size[first] * size[second] / (size[first] + size[second])
+        cost = cost * ((look[first] - look[second]) ** 2).sum(axis=1)
+        a, b = first[cost.argmin()], second[cost.argmin()]
+        look = look.copy()
+        look[a] = (size[a] * look[a] + size[b] * look[b]) / (size[a] + size[b])
+        labels[labels == b] = a
+        look = np.delete(look, b, axis=0)
+        labels = contiguous(labels)
+    return labels
+
+
+@pytest.mark.parametrize("n_regions", [1, 5, 12])
+def test_merging_follows_ward(rng, n_regions):
+    labels = contiguous(rng.integers(0, 30, (8, 9)).repeat(3, axis=0).repeat(2, axis=1))
+    look = rng.normal(size=(labels.max() + 1, 4))
+    np.testing.assert_array_equal(
+        merge_down(labels, look, 1, n_regions, alike=0.0), ward(labels, look, n_regions)
+    )
+
+
+def test_neighbours_that_look_alike_merge_below_the_bound():
+    labels = np.arange(6).reshape(1, 6).repeat(2, axis=0)
+    look = np.array([0.0, 0.1, 0.2, 9.0, 9.1, 9.2])[:, None]
+    np.testing.assert_array_equal(merge_down(labels, look, 1, 6, alike=1.0)[0], [0, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(merge_down(labels, look, 1, 6, alike=0.01)[0], np.arange(6))
