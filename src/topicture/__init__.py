@@ -20,6 +20,7 @@ _PUBLIC = {
     "load_annotator": "topicture.models.registry",
     "make_annotator": "topicture.models.registry",
     "model_names": "topicture.models.registry",
+    "use_device": "topicture.devices",
 }
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "load_annotator",
     "make_annotator",
     "model_names",
+    "use_device",
 ]
 
 

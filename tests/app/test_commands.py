@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_photos, put
 
-from topicture.app.cli.review_loop import HELP, ask_in_terminal
+from topicture.app.cli.deciding.review_loop import HELP, ask_in_terminal
 from topicture.app.verbs import scanning
 from topicture.app.verbs.library import Library
 from topicture.store import Catalog
@@ -381,6 +381,6 @@ def test_doctor_names_what_is_missing_for_heic_and_raw(topicture, monkeypatch):
 
     monkeypatch.setattr("importlib.metadata.version", missing)
     out = topicture("doctor")[1]
-    assert "MISS  HEIC photos: left out or not looked at: pip install 'topicture[heic]'" in out
-    assert "MISS  RAW files: left out or not looked at: pip install 'topicture[raw]'" in out
+    assert "MISS  HEIC photos: are left out: pip install 'topicture[heic]'" in out
+    assert "MISS  RAW files: are left out: pip install 'topicture[raw]'" in out
     assert "videos: always left out" in out

@@ -75,8 +75,8 @@ class Batches:
     ----------
     views : names of the corpus fields that the model reads
     block_images : from the padded sizes of a group, how many images one scan step should hold
-    chunk_images, chunk_bytes : at most so many images, and so much memory, are padded and worked on at once
-    max_shapes : at most so many padded shapes
+    chunk_images, chunk_bytes : at most this many images, and this much memory, are padded and worked on at once
+    max_shapes : at most this many padded shapes
     keep_bytes : padded chunks are kept if all of them together take no more
     multiple : the number of blocks of a chunk is a multiple of this (the number of devices)
     """
@@ -112,14 +112,15 @@ class Batches:
         self._kept: dict[int, Chunk] = {}
 
     def __iter__(self) -> Iterator[Chunk]:
-        for i, plan in enumerate(self._plans):
-            if i in self._kept:
-                yield self._kept[i]
-                continue
-            chunk = Chunk(plan.rows, self._pad(plan))
-            if self._keep:
-                self._kept[i] = chunk
-            yield chunk
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, i: int) -> Chunk:
+        if i in self._kept:
+            return self._kept[i]
+        chunk = Chunk(self._plans[i].rows, self._pad(self._plans[i]))
+        if self._keep:
+            self._kept[i] = chunk
+        return chunk
 
     def __len__(self) -> int:
         return len(self._plans)

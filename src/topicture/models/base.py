@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from topicture.corpus import Corpus, Vocabulary
 from topicture.corpus.batches import missing_view
+from topicture.devices import on_chosen_device
 from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
 from topicture.models.array_shapes import check_arrays
 from topicture.models.checks import ParameterChecks
@@ -60,7 +61,8 @@ class Annotator(ParameterChecks, BaseEstimator):
         """
         columns = self._columns(corpus)
         self._check_params()
-        self._fit(_in_canonical_order(corpus), callback)
+        with on_chosen_device():
+            self._fit(_in_canonical_order(corpus), callback)
         self.vocabulary_ = corpus.vocabulary
         self.columns_ = columns
         return self
@@ -81,7 +83,8 @@ class Annotator(ParameterChecks, BaseEstimator):
         a user or a blend, gets the same answer.
         """
         self._check_usable(corpus)
-        return self._finite(self._annotate(corpus, **options))
+        with on_chosen_device():
+            return self._finite(self._annotate(corpus, **options))
 
     def _finite(self, p: np.ndarray) -> np.ndarray:
         """An answer, unless it is none: a model file may hold numbers that overflow on the way."""

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.errors import ModelFileError
+from topicture.extras import has_module, optional_module
 
 __all__ = [
     "Neighbours",
@@ -28,7 +29,7 @@ _BLOCK_BYTES = 64 << 20
 _DECIMALS = 12
 # Rounding moves a cosine by at most half a unit of the last decimal, so this margin keeps every possible neighbour.
 _MARGIN = 2 * 10.0**-_DECIMALS
-# From so many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
+# From this many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
 _MANY = 100_000_000
 _N_SPARE = 32
 # Groups of columns whose largest cosines bound the n-th largest; the more, the fewer candidates stay.
@@ -61,7 +62,8 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
     """The n rows of features (N, K) with the largest cosine for every query (D, K).
 
     `search` is "exact", "faiss" (candidates in float32, their order in float64; queries with more equal cosines at the
-    border than candidates can tell are searched exactly) or "auto" (faiss for large products). All give the same rows.
+    border than candidates can tell are searched exactly) or "auto" (faiss for large products, where it is installed).
+    All give the same rows.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         queries, features = unit_rows(queries), unit_rows(features)
@@ -69,9 +71,8 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
         raise ModelFileError("the model holds numbers too large to compare pictures by; learn again")
     n = min(n, len(features))
     if search == "auto":
-        search = (
-            "faiss" if len(queries) * len(features) >= _MANY and n + _N_SPARE < len(features) else "exact"
-        )
+        many = len(queries) * len(features) >= _MANY and n + _N_SPARE < len(features)
+        search = "faiss" if many and has_module("faiss") else "exact"
     rows = np.zeros((len(queries), n), np.int64)
     cosines = np.zeros((len(queries), n))
     find = _nearest_by_faiss(features, n) if search == "faiss" else _nearest_by_partition(features, n)
@@ -146,7 +147,8 @@ def _border(cosines: np.ndarray, n: int) -> np.ndarray:
 
 
 def _nearest_by_faiss(features: np.ndarray, n: int):
-    import faiss  # takes half a second to load, and small collections never need it
+    # It takes half a second to load, and small collections never need it.
+    faiss = optional_module("faiss", "large", "searches by faiss")
 
     index = faiss.IndexFlatIP(features.shape[1])
     index.add(features.astype(np.float32))

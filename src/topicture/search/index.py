@@ -5,6 +5,8 @@ by itself; for wanted words alone it is the product of [blei2003annotated]:
 
     score_i = sum_q ln p(q | r_i) + sum_u ln(1 - p(u | r_i))
 
+Of alternatives (tiger OR lion) at least one is wanted: ln(1 - prod_q (1 - p(q | r_i))).
+
 So nothing is cut off by a threshold, and an image that is sure to have an unwanted word (p = 1) is as impossible as one
 that can't have a wanted one (p = 0): both score minus infinity. `log_scores` is the only place where this is computed,
 for the index by itself and for the tool, which knows of some words for certain.
@@ -133,7 +135,7 @@ class WordIndex:
             If the index turns out to be damaged.
         """
         query = self.parse(query) if isinstance(query, str) else query
-        log_p = {word: self.log_presence(word.ids) for word in (*query.wanted, *query.unwanted)}
+        log_p = {word: self.log_presence(word.ids) for word in query.words}
         scores = log_scores(query, log_p.__getitem__, caption_length)
         best = top_positions(scores, k)
         return [
@@ -152,8 +154,7 @@ class WordIndex:
 
     def log_presence(self, words: Sequence[int]) -> Floats:
         """ln of the probability that an image has at least one of the words, which are spellings of one, (D,)."""
-        rows = [self.row(word).astype(np.float64) for word in words]
-        return rows[0] if len(rows) == 1 else _log_not(np.sum([_log_not(row) for row in rows], axis=0))
+        return _log_any([self.row(word).astype(np.float64) for word in words])
 
     def row(self, word: int) -> np.ndarray:
         """ln p(word | image) of every image, (D,); raises SearchIndexError where the row is damaged."""
@@ -180,7 +181,8 @@ def log_scores(
         raise ValueError(f"caption_length is a number of words, above 0; got {caption_length}")
     wanted = (log_presence(word) for word in query.wanted)
     unwanted = (caption_length * _log_not(log_presence(word)) for word in query.unwanted)
-    return np.asarray(sum((*wanted, *unwanted)))
+    groups = (_log_any([log_presence(word) for word in group]) for group in query.any_of)
+    return np.asarray(sum((*wanted, *groups, *unwanted)))
 
 
 def top_positions(scores: Floats, k: int) -> NDArray[np.int64]:
@@ -197,6 +199,11 @@ def top_positions(scores: Floats, k: int) -> NDArray[np.int64]:
     tied = np.flatnonzero(scores == least)[: k - len(above)]  # a partition alone would take any of the tied
     candidates = np.sort(np.concatenate([above, tied]))
     return candidates[rank(scores[candidates])]
+
+
+def _log_any(rows: Sequence[np.ndarray]) -> Floats:
+    """ln of the probability of at least one, from ln of each, judged by themselves."""
+    return rows[0] if len(rows) == 1 else _log_not(np.sum([_log_not(row) for row in rows], axis=0))
 
 
 def _log_not(log_p: np.ndarray) -> Floats:

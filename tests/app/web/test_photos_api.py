@@ -45,6 +45,36 @@ def test_filters_divide_the_collection(served):
     assert ids(**{"from": "2020-10-01"}) == set()
 
 
+def test_a_tag_stands_for_those_below_it(served):
+    def ids(**filters):
+        return {photo["id"] for photo in served.get("photos", limit=1000, **filters)[1]["photos"]}
+
+    roses, waiting = ids(word="rose"), ids(word="rose", suggested="yes")
+    served.post("words/parent", {"word": "rose", "parent": "flower"})
+    assert ids(word="flower") == roses
+    assert ids(word="flower", suggested="yes") == waiting
+    one = min(roses)
+    served.post("decide", {"decisions": [{"image": one, "word": "flower", "verdict": "rejected"}]})
+    assert ids(word="flower") == roses - {one}
+
+
+def test_the_first_page_of_a_large_collection_does_not_wait_for_all_of_it(served, monkeypatch):
+    from topicture.app.verbs.browsing import columns
+
+    pages = [{"limit": 10}, {"limit": 10, "offset": 60}, {"limit": 10, "offset": 3, "descending": 1}]
+    whole = [served.get("photos", **page)[1] for page in pages]
+    assert [page["total"] for page in whole] == [64] * 3
+    monkeypatch.setattr(columns, "AT_ONCE", 10)
+    made = []
+    monkeypatch.setattr(columns, "_make", made.append)  # as if that took long
+    columns._kept.clear()
+    assert [served.get("photos", **page)[1] for page in pages] == whole
+    assert made == [served.library.folder]
+    monkeypatch.undo()
+    columns._in_the_making.clear()
+    assert [served.get("photos", **page)[1] for page in pages] == whole
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -110,6 +110,7 @@ def test_scrolling_reaches_both_ends_and_everything_between(page):
 QUERIES = [
     *("tiger grass -water", '"golden gate" -"polar bear"', "a,b, -c", "„größe“ −x", '"a \\" b" c-d', ""),
     *('"open', "- a", '""', "-", 'x"y', "日本 -犬"),
+    *("a OR b -c", 'a | "x y" OR', '"OR" a'),
 ]
 
 
@@ -118,7 +119,8 @@ def test_the_page_takes_queries_apart_as_the_library_does(page):
     answers = page.evaluate(
         """async (queries) => {
   const { terms, queryOf } = await import("/static/js/query.js");
-  return queries.map((query) => [terms(query).map(({ text, wanted }) => [text, wanted]), queryOf(terms(query))]);
+  const values = ({ text, wanted, joined }) => [text, wanted, joined];
+  return queries.map((query) => [terms(query).map(values), queryOf(terms(query))]);
 }""",
         QUERIES,
     )
@@ -132,7 +134,7 @@ def test_the_page_takes_queries_apart_as_the_library_does(page):
         assert split_query(again) == expected
         assert again == format_terms(expected)
         compared += 1
-    assert compared == 8
+    assert compared == 10
 
 
 def test_a_word_is_put_in_the_place_of_what_was_typed(page):

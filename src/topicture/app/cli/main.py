@@ -61,9 +61,12 @@ def _answer(error: BaseException) -> int:
         return NOBODY_READS
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 2
-    from topicture.app.cli.failures import one_line, traceback_lines, wants_traceback
+    from topicture.app.cli.arguments import wants_json
+    from topicture.app.cli.failures import as_json, one_line, traceback_lines, wants_traceback
 
     try:
+        if wants_json():
+            print(as_json(error), flush=True)
         if wants_traceback():
             print(*traceback_lines(error), sep="\n", file=sys.stderr)
         print(f"topicture: {one_line(error)}", file=sys.stderr, flush=True)

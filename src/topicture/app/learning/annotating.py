@@ -19,12 +19,14 @@ from topicture.store import Catalog
 from topicture.store.decisions.decisions import CAPTIONING, OURS
 from topicture.store.regions import Box
 from topicture.store.shards import write_shards
+from topicture.store.suggestions import LearnedModel
 from topicture.vision.networks.deep import unit_rows
 from topicture.vision.pipeline import Description
 
-__all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
+__all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate", "chosen_words"]
 
 DEFAULT_THRESHOLD = 0.25
+BLOCK = 4096  # photos of the index that are written at a time
 
 Chosen = tuple[int, str, float]  # image, word, probability
 
@@ -48,6 +50,7 @@ def annotate(
     top: int | None = None,
     everything: bool = False,
     rejected_too: bool = False,
+    new_only: bool = False,
     workers: int = 2,
     report: Report = silent,
 ) -> AnnotateReport:
@@ -58,6 +61,8 @@ def annotate(
     threshold : suggest words of at least this probability (0.25 where neither is given)
     top : suggest this many words per photo, however probable
     rejected_too : suggest words again that were rejected for the photo
+    new_only : look only at photos that came since the last time, and leave all else as it is; where this model has not
+        looked at any yet, at all of them
 
     A word that was decided for a photo is not suggested for it. Photos that the model has learned from get the answers
     that were given while their tags were hidden. The catalog's lock is held only to read, and to store what was found.
@@ -69,6 +74,12 @@ def annotate(
     model = catalog.suggestions.newest()
     learned = load_learned(catalog.model_folder(model), regions=False)
     images = catalog.files.living()
+    former = _index_of(catalog, model, learned) if new_only else None
+    if former is not None:
+        known = set(catalog.index_images().tolist())
+        images = [each for each in images if each.image not in known and not catalog.files.reason(each.image)]
+        if not images:
+            return AnnotateReport(model.name, 0, 0, 0, 0, ())
     with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
         description = look_at(
             catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary
@@ -81,7 +92,7 @@ def annotate(
         def chosen() -> tuple[np.ndarray, list[Chosen]]:
             wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
             masked = np.where(wanted, presence, -1.0)
-            return wanted, _chosen(learned, numbers, masked, threshold, top)
+            return wanted, chosen_words(learned, numbers, masked, threshold, top)
 
         paths = {image.content.hex(): image.path for image in images}
         try:
@@ -90,11 +101,12 @@ def annotate(
         except TopictureError as error:  # suggestions are worth having without them
             boxes, trouble = {}, f"regions: {error}"
     note_reasons(catalog, description, images)
-    _save_index(catalog, learned, numbers, presence, description.corpus)
+    _save_index(catalog, learned, numbers, presence, description.corpus, former)
     wanted, rows = chosen()  # what was decided meanwhile counts
     with catalog.database.transaction():
         ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
-        catalog.suggestions.replace(model.id, [(image, ids[word], p) for image, word, p in rows])
+        store = catalog.suggestions.replace if former is None else catalog.suggestions.add
+        store(model.id, [(image, ids[word], p) for image, word, p in rows])
         catalog.regions.replace(model.id, boxes)
         catalog.set("regions_trouble", trouble)
     report("Annotating", len(numbers), len(numbers))
@@ -175,7 +187,7 @@ def _wanted(
     return wanted
 
 
-def _chosen(
+def chosen_words(
     learned: Learned, numbers: np.ndarray, presence: np.ndarray, threshold: float | None, top: int | None
 ) -> list[Chosen]:
     """What is suggested; a presence of -1 stands for a pair that is not wanted."""
@@ -194,15 +206,48 @@ def _chosen(
     ]
 
 
+def _index_of(catalog: Catalog, model: LearnedModel, learned: Learned) -> WordIndex | None:
+    """The index that this model has filled, if it has."""
+    folder = catalog.index_folder()
+    if model.annotated is None or folder is None or not folder.exists():
+        return None
+    index = WordIndex.open(folder)
+    fits = list(index.vocabulary) == list(learned.vocabulary) and len(index) == len(catalog.index_images())
+    return index if fits else None
+
+
 def _save_index(
-    catalog: Catalog, learned: Learned, numbers: np.ndarray, presence: np.ndarray, corpus: Corpus
+    catalog: Catalog,
+    learned: Learned,
+    numbers: np.ndarray,
+    presence: np.ndarray,
+    corpus: Corpus,
+    former: WordIndex | None = None,
 ) -> None:
-    """A new index beside the old one; the catalog turns to it once it is whole."""
+    """A new index beside the old one, with all of a `former` one; the catalog turns to it once it is whole."""
+    looks = None
+    if corpus.descriptor is not None:
+        looks = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
+    n_former = 0
+    if former is not None:
+        numbers = np.concatenate([catalog.index_images(), numbers])
+        n_former, shards = len(former), catalog.features()
+        if looks is not None and shards is not None:
+            looks = np.concatenate([shards[:], looks])
     order = np.argsort(numbers)
+
+    def block(at: np.ndarray) -> np.ndarray:
+        rows = np.empty((len(at), len(learned.vocabulary)))
+        known = at < n_former
+        if former is not None:
+            rows[known] = np.exp(former.log_p[:, at[known]].T)
+        rows[~known] = presence[at[~known] - n_former]
+        return rows
+
     with catalog.new_folder("index") as (name, folder):
-        WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], [presence[order]])
+        blocks = (block(order[start : start + BLOCK]) for start in range(0, len(order), BLOCK))
+        WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], blocks)
         np.save(folder / "images.npy", numbers[order].astype(np.int64), allow_pickle=False)
-        if corpus.descriptor is not None:
-            rows = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
-            write_shards(folder / "features", rows[order])
+        if looks is not None:
+            write_shards(folder / "features", looks[order])
     catalog.set("index", name)

@@ -26,7 +26,7 @@ N_STEPS = 30
 
 
 def spread(links: sparse.csr_array, Y: np.ndarray, alpha: float, n_steps: int = N_STEPS) -> np.ndarray:
-    """F (D, V) after so many steps from Y; the fixed point is (1 - alpha) (I - alpha S)^(-1) Y."""
+    """F (D, V) after this many steps from Y; the fixed point is (1 - alpha) (I - alpha S)^(-1) Y."""
     root = 1 / np.sqrt(_degrees(links))
     S = sparse.csr_array(links.multiply(root[:, None]).multiply(root))
     F = Y

@@ -54,10 +54,10 @@ _BATCH = 256
 _RATE = 1e-2
 # Images that a batch is matched with in one step; a random part of more.
 _MOST_MATCHED = 4096
-# More untagged images than this are not used; of an answer so many words are kept.
+# More untagged images than this are not used; of an answer this many words are kept.
 _MOST_TAUGHT = 10_000
 _TAUGHT_WORDS = 20
-# Updates: so many rounds over the tagged images, within these bounds.
+# Updates: this many rounds over the tagged images, within these bounds.
 _ROUNDS, _UPDATES = 40, (80, 600)
 _TAUGHT_UPDATES = 400
 

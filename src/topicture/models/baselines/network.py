@@ -49,7 +49,7 @@ _BATCH = 128
 _RATE = 2e-3
 # More untagged images than this teach nothing new to networks of this size.
 _MOST_TAUGHT = 20_000
-# Updates: so many rounds over few images, within the first bounds; over many images so many rounds at least.
+# Updates: this many rounds over few images, within the first bounds; over many images this many rounds at least.
 _ROUNDS_OF_FEW, _FEW = 150, (200, 900)
 _ROUNDS_OF_MANY, _MANY = 8, 2000
 

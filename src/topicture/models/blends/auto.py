@@ -78,7 +78,7 @@ class Auto(Annotator):
     Parameters
     ----------
     members : registry names of the models to try; None for a good choice
-    n_folds : the tagged images are cut into so many folds, each hidden once
+    n_folds : the tagged images are cut into this many folds, each hidden once
     budget_seconds : time for trying and learning; members for which it does not suffice are left out. The same images
         give the same model as long as the time suffices. One member is always tried
     seed : of the folds and of the members

@@ -23,7 +23,7 @@ from topicture.errors import FitWarning
 __all__ = ["Blend", "best_background", "fit_blend", "nats_by_word", "pruned"]
 
 BACKGROUNDS = (1e-4, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
-# A member stays in a blend if without it a caption's word would cost so many nats more.
+# A member stays in a blend if without it a caption's word would cost this many nats more.
 _LEAST_GAIN = 5e-4
 # Where members tell the words apart without a mistake, no weight is large enough; nobody should be that sure.
 _MOST_WEIGHT = 5.0

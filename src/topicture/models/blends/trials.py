@@ -86,7 +86,7 @@ class Trials:
 
     @property
     def _refits(self) -> float:
-        """Learning from everything takes so many times as long as learning without a fold."""
+        """Learning from everything takes this many times as long as learning without a fold."""
         return self.growth * self.n_folds / (self.n_folds - 1)
 
     def _try(self, member: Member, deadline: float) -> Tried | str:
