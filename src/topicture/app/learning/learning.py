@@ -114,7 +114,17 @@ def learn(
             report=report,
             trace=trace,
         )
-        trusted = trust(corpus, training_tags, kept, scores, far_scores, world, places=places, seed=seed)
+        trusted = trust(
+            corpus,
+            training_tags,
+            kept,
+            scores,
+            far_scores,
+            world,
+            places=places,
+            annotate=annotator.annotate,
+            seed=seed,
+        )
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
