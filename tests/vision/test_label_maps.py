@@ -1,4 +1,4 @@
-"""Sizes and colours as OpenCV has them, so that regions stay what they were; merging against Ward's criterion written out."""
+"""Sizes and colours as OpenCV has them, so that regions stay what they were; merging by Ward's criterion."""
 
 import cv2
 import numpy as np

@@ -119,7 +119,17 @@ def learn(
             report=report,
             trace=trace,
         )
-        trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, seed)
+        trusted = trust(
+            corpus,
+            training_tags,
+            kept,
+            scores,
+            far_scores,
+            world,
+            places=places,
+            annotate=annotator.annotate,
+            seed=seed,
+        )
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
