@@ -129,4 +129,4 @@ def _answer(request: Request) -> Response:
     return Response(script.text, media_type="text/javascript", headers=headers)
 
 
-ROUTE = Route("/static/scripts/{name}.js", _answer, methods=["GET"])
+ROUTE = Route("/static/scripts/{name:str}.js", _answer, methods=["GET"])
