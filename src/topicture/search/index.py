@@ -11,12 +11,13 @@ So nothing is cut off by a threshold, and an image that is sure to have an unwan
 that can't have a wanted one (p = 0): both score minus infinity. `log_scores` is the only place where this is computed,
 for the index by itself and for the tool, which knows of some words for certain.
 
-Rows are stored by word, so that a query reads only its own words' rows: 4 bytes (2 in float16) per image and word.
+Rows are stored by word, so that a query reads only its own words' rows: 4 bytes (2 in float16) per image and word. Of
+more than two thousand million pairs of image and word only the likeliest words of each image are kept (`postings`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Vocabulary
 from topicture.moved import moved
 from topicture.search.files import ImageIds, SearchIndexError, open_files, write_files
+from topicture.search.postings import Postings
 from topicture.search.query import Lexicon, Query, QueryWord
 
 __all__ = ["Hit", "WordIndex", "log_scores", "top_positions"]
@@ -49,10 +51,10 @@ class WordIndex:
     ----------
     vocabulary : Vocabulary of V words
     log_p : read-only array (V, D)
-        ln p(word | image), mapped from disk.
+        ln p(word | image), mapped from disk; of a large collection `Postings`, whose rows are made when asked for.
     """
 
-    def __init__(self, vocabulary: Vocabulary, image_ids: ImageIds, log_p: np.ndarray, source: str):
+    def __init__(self, vocabulary: Vocabulary, image_ids: ImageIds, log_p: Any, source: str):
         self.vocabulary = vocabulary
         self.log_p = log_p
         self._image_ids = image_ids
@@ -158,10 +160,20 @@ class WordIndex:
 
     def row(self, word: int) -> np.ndarray:
         """ln p(word | image) of every image, (D,); raises SearchIndexError where the row is damaged."""
-        row = self.log_p[word]
+        try:
+            row = self.log_p[word]
+        except ValueError as error:
+            raise SearchIndexError(f"{self._source}: damaged ({error}); build the index again") from None
         if not row.max(initial=-np.inf) <= 0:  # also true of NaN
             raise SearchIndexError(f"{self._source}: damaged (not log-probabilities); build the index again")
         return row
+
+    def probabilities(self, start: int, stop: int) -> np.ndarray:
+        """p(word | image) of the images from one position to another, (B, V) float32."""
+        rows = (
+            self.log_p.columns(start, stop) if isinstance(self.log_p, Postings) else self.log_p[:, start:stop]
+        )
+        return np.exp(np.asarray(rows, np.float32)).T
 
     def check(self) -> None:
         """Read all of it; raises SearchIndexError where it is damaged."""

@@ -204,7 +204,11 @@ def _best_evenness(auto: Auto, train: Corpus, shares: np.ndarray) -> float:
 
     def f1(evenness: float) -> float:
         found = (
-            per_word(evened(auto.held_out_[rows], shares, evenness), captions[rows], WORDS_PER_IMAGE)
+            per_word(
+                evened(auto.held_out_[np.searchsorted(tagged, rows)], shares, evenness),
+                captions[rows],
+                WORDS_PER_IMAGE,
+            )
             for rows in chunks
         )
         return float(np.mean([measures.f1 for measures in found]))

@@ -37,6 +37,9 @@ def learn(
     budget: Annotated[
         float, typer.Option(min=0.1, help="Minutes that auto may take to try models and learn.")
     ] = 10.0,
+    memory: Annotated[
+        float, typer.Option(min=0.1, help="Gigabytes of memory that auto may take to try models and learn.")
+    ] = 4.0,
     regions: Annotated[bool, typer.Option(help="Also learn which part of a photo a word belongs to.")] = True,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also print every model that was tried.")
@@ -56,6 +59,7 @@ def learn(
             model,
             min_count=min_count,
             budget_seconds=60 * budget,
+            budget_bytes=1e9 * memory,
             regions=regions,
             workers=workers,
             report=stages,

@@ -1,34 +1,36 @@
 """Annotate: what the newest model suggests for every photo, and the index that search and `similar` read."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname as folder_of
 
 import numpy as np
 
+from topicture.app.learning.annotated.index_files import Earlier, write_index
+from topicture.app.learning.annotated.suggesting import (
+    DEFAULT_THRESHOLD,
+    Chosen,
+    Possible,
+    Unwanted,
+    find_unwanted,
+)
 from topicture.app.learning.labelling import UNTOLD
 from topicture.app.learning.learning import look_at, note_reasons, unreadable_lines
 from topicture.app.learning.model_folder import Learned, load_learned, load_region_annotator
 from topicture.app.learning.region_boxes import find_boxes
 from topicture.app.learning.region_choice import trust_told
 from topicture.app.progress import Report, silent
+from topicture.atomic import make_folder, work_folder
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.search import WordIndex
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import CAPTIONING, OURS
+from topicture.store.decisions.decisions import OURS
 from topicture.store.regions import Box
-from topicture.store.shards import write_shards
 from topicture.store.suggestions import LearnedModel
-from topicture.vision.networks.deep import unit_rows
-from topicture.vision.pipeline import Description
 
-__all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate", "chosen_words"]
-
-DEFAULT_THRESHOLD = 0.25
-BLOCK = 4096  # photos of the index that are written at a time
-
-Chosen = tuple[int, str, float]  # image, word, probability
+__all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
 
 
 @dataclass(frozen=True)
@@ -80,40 +82,55 @@ def annotate(
         images = [each for each in images if each.image not in known and not catalog.files.reason(each.image)]
         if not images:
             return AnnotateReport(model.name, 0, 0, 0, 0, ())
-    with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
-        description = look_at(
-            catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary
-        )
-        report("Annotating", 0, None)
-        places = [folder_of(images[i].path) for i in description.positions]
-        presence = learned.presence(description.corpus, places)
-        numbers = np.array([images[i].image for i in description.positions])
+    make_folder(catalog.folder / "index")
+    with work_folder(catalog.folder / "index") as work:
+        with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
+            description = look_at(
+                catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary
+            )
+            numbers = np.array([images[i].image for i in description.positions])
+            order = np.argsort(numbers)  # that of the index
+            numbers, corpus = numbers[order], description.corpus[order]
+            places = [folder_of(images[description.positions[i]].path) for i in order]
 
-        def chosen() -> tuple[np.ndarray, list[Chosen]]:
-            wanted = _wanted(catalog, learned, numbers, everything, rejected_too)
-            masked = np.where(wanted, presence, -1.0)
-            return wanted, chosen_words(learned, numbers, masked, threshold, top)
+            def unwanted() -> Unwanted:
+                return find_unwanted(catalog, learned.vocabulary, numbers, everything, rejected_too)
 
-        paths = {image.content.hex(): image.path for image in images}
-        try:
-            folder, trouble = catalog.model_folder(model), ""
-            boxes = _boxes(catalog, folder, learned, description, numbers, paths, chosen()[1])
-        except TopictureError as error:  # suggestions are worth having without them
-            boxes, trouble = {}, f"regions: {error}"
-    note_reasons(catalog, description, images)
-    _save_index(catalog, learned, numbers, presence, description.corpus, former)
-    wanted, rows = chosen()  # what was decided meanwhile counts
+            possible = Possible(threshold, top, unwanted())
+
+            def presences() -> Iterator[np.ndarray]:
+                for rows, presence in learned.presence_blocks(corpus, places):
+                    report("Annotating", rows.start, len(numbers))
+                    possible.see(rows.start, presence)
+                    yield presence.astype(np.float32)
+
+            earlier = None if former is None else Earlier(former, catalog.index_images(), catalog.features())
+            write_index(work / "index", learned.vocabulary, numbers, presences(), corpus.descriptor, earlier)
+            chosen = possible.chosen(unwanted(), numbers, learned.vocabulary)
+            paths = {image.content.hex(): image.path for image in images}
+            try:
+                folder, trouble = catalog.model_folder(model), ""
+                boxes = _boxes(catalog, folder, learned, corpus, numbers, paths, chosen)
+            except TopictureError as error:  # suggestions are worth having without them
+                boxes, trouble = {}, f"regions: {error}"
+        note_reasons(catalog, description, images)
+        with catalog.new_folder("index") as (name, folder):  # the catalog turns to it once it is whole
+            for part in (work / "index").iterdir():
+                part.rename(folder / part.name)
+        catalog.set("index", name)
+    last = unwanted()  # what was decided meanwhile counts
+    rows = possible.chosen(last, numbers, learned.vocabulary)
     with catalog.database.transaction():
-        ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
+        word_ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
         store = catalog.suggestions.replace if former is None else catalog.suggestions.add
-        store(model.id, [(image, ids[word], p) for image, word, p in rows])
+        store(model.id, [(image, word_ids[word], p) for image, word, p in rows])
         catalog.regions.replace(model.id, boxes)
         catalog.set("regions_trouble", trouble)
     report("Annotating", len(numbers), len(numbers))
     return AnnotateReport(
         model=model.name,
         photos=len(numbers),
-        asked_for=int(wanted.any(axis=1).sum()),
+        asked_for=last.n_wanted,
         with_suggestions=len({row[0] for row in rows}),
         suggestions=len(rows),
         skipped=(
@@ -127,7 +144,7 @@ def _boxes(
     catalog: Catalog,
     folder: Path,
     learned: Learned,
-    description: Description,
+    corpus: Corpus,
     numbers: np.ndarray,
     paths: dict[str, str],
     rows: list[Chosen],
@@ -149,8 +166,8 @@ def _boxes(
     trust = trust_told(learned.report)
     found = find_boxes(
         annotator,
-        description.corpus,
-        [catalog.root / paths[content] for content in description.corpus.image_ids],
+        corpus,
+        [catalog.root / paths[content] for content in corpus.image_ids],
         {
             i: {word: how for word, how in sorted(likely[image].items()) if word in learned.vocabulary}
             for i, image in enumerate(numbers.tolist())
@@ -163,49 +180,6 @@ def _boxes(
     return {int(numbers[i]): [Box(*box) for box in boxes] for i, boxes in found.items()}
 
 
-def _wanted(
-    catalog: Catalog, learned: Learned, numbers: np.ndarray, everything: bool, rejected_too: bool
-) -> np.ndarray:
-    """(D, V): suggestions are wanted for these pairs."""
-    wanted = np.ones((len(numbers), len(learned.vocabulary)), bool)
-    row = {int(image): i for i, image in enumerate(numbers)}
-    means = catalog.decisions.merged_words()
-    columns: dict[
-        str, list[int]
-    ] = {}  # by the names of today: of what was merged since the model was learned, several
-    for column, word in enumerate(learned.vocabulary):
-        columns.setdefault(means.get(word, word), []).append(column)
-    for image, word, verdict, source in catalog.tree.with_implied(catalog.decisions.all_tags()):
-        if image not in row:
-            continue
-        if verdict == "present" and source in CAPTIONING and not everything:
-            wanted[row[image]] = False
-        if not (verdict == "rejected" and rejected_too):
-            wanted[row[image], columns.get(word, [])] = False
-    for word in catalog.decisions.unwanted_words():
-        wanted[:, columns.get(word, [])] = False
-    return wanted
-
-
-def chosen_words(
-    learned: Learned, numbers: np.ndarray, presence: np.ndarray, threshold: float | None, top: int | None
-) -> list[Chosen]:
-    """What is suggested; a presence of -1 stands for a pair that is not wanted."""
-    if threshold is None:
-        threshold = DEFAULT_THRESHOLD if top is None else 0.0
-    chosen = presence >= threshold
-    if top is not None and top < presence.shape[1]:
-        order = np.argsort(-presence, axis=1, kind="stable")[:, :top]
-        best = np.zeros_like(chosen)
-        np.put_along_axis(best, order, True, axis=1)
-        chosen &= best
-    rows, columns = np.nonzero(chosen)
-    return [
-        (int(numbers[r]), learned.vocabulary[c], float(presence[r, c]))
-        for r, c in zip(rows.tolist(), columns.tolist(), strict=True)
-    ]
-
-
 def _index_of(catalog: Catalog, model: LearnedModel, learned: Learned) -> WordIndex | None:
     """The index that this model has filled, if it has."""
     folder = catalog.index_folder()
@@ -214,40 +188,3 @@ def _index_of(catalog: Catalog, model: LearnedModel, learned: Learned) -> WordIn
     index = WordIndex.open(folder)
     fits = list(index.vocabulary) == list(learned.vocabulary) and len(index) == len(catalog.index_images())
     return index if fits else None
-
-
-def _save_index(
-    catalog: Catalog,
-    learned: Learned,
-    numbers: np.ndarray,
-    presence: np.ndarray,
-    corpus: Corpus,
-    former: WordIndex | None = None,
-) -> None:
-    """A new index beside the old one, with all of a `former` one; the catalog turns to it once it is whole."""
-    looks = None
-    if corpus.descriptor is not None:
-        looks = unit_rows(np.asarray(corpus.descriptor, np.float32)).astype(np.float16)
-    n_former = 0
-    if former is not None:
-        numbers = np.concatenate([catalog.index_images(), numbers])
-        n_former, shards = len(former), catalog.features()
-        if looks is not None and shards is not None:
-            looks = np.concatenate([shards[:], looks])
-    order = np.argsort(numbers)
-
-    def block(at: np.ndarray) -> np.ndarray:
-        rows = np.empty((len(at), len(learned.vocabulary)))
-        known = at < n_former
-        if former is not None:
-            rows[known] = np.exp(former.log_p[:, at[known]].T)
-        rows[~known] = presence[at[~known] - n_former]
-        return rows
-
-    with catalog.new_folder("index") as (name, folder):
-        blocks = (block(order[start : start + BLOCK]) for start in range(0, len(order), BLOCK))
-        WordIndex.build(folder, learned.vocabulary, [str(n) for n in numbers[order]], blocks)
-        np.save(folder / "images.npy", numbers[order].astype(np.int64), allow_pickle=False)
-        if looks is not None:
-            write_shards(folder / "features", looks[order])
-    catalog.set("index", name)

@@ -51,6 +51,7 @@ def examine() -> list[Finding]:
         *(_extra(*extra) for extra in EXTRAS),
         Finding("videos", True, "always left out: Topicture looks at photos only", needed=False),
         _compute(),
+        _neighbours(),
         _room(),
         Finding(
             "exiftool",
@@ -99,6 +100,14 @@ def _compute() -> Finding:
         return Finding("compute", True, f"{os.cpu_count()} cores; {found()}")
     except TopictureError as error:
         return Finding("compute", False, str(error))
+
+
+def _neighbours() -> Finding:
+    from topicture.models.neighbours import EXACT_ROWS
+
+    library = _library("faiss-cpu")
+    how = f"exact up to {EXACT_ROWS:,} photos, then compressed lists on disk"
+    return Finding("neighbours", library.ok, f"{how} (faiss {library.detail})")
 
 
 def _room() -> Finding:

@@ -130,6 +130,7 @@ class Library(AskingVerbs, UpkeepVerbs):
         *,
         min_count: int = 3,
         budget_seconds: float = 600.0,
+        budget_bytes: float = 4e9,
         regions: bool = True,
         workers: int = 2,
         report: Report = silent,
@@ -141,6 +142,7 @@ class Library(AskingVerbs, UpkeepVerbs):
         settings: dict[str, Any] = {
             "min_count": min_count,
             "budget_seconds": budget_seconds,
+            "budget_bytes": budget_bytes,
             "regions": regions,
         }
         with self._write("learn") as catalog:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topicture.app.learning.annotating import chosen_words
+from topicture.app.learning.annotated.suggesting import chosen_words
 from topicture.app.learning.model_folder import Learned, load_learned
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.browsing.photo import SuggestedWord
@@ -144,6 +144,6 @@ def _words(
             best.setdefault(names[column], column)
     masked = np.full((1, len(names)), -1.0)
     masked[0, list(best.values())] = presence[list(best.values())]
-    rows = chosen_words(learned, np.zeros(1, np.int64), masked, threshold, top)
+    rows = chosen_words(learned.vocabulary, np.zeros(1, np.int64), masked, threshold, top)
     words = [SuggestedWord(means.get(word, word), p) for _, word, p in rows]
     return tuple(sorted(words, key=lambda each: (-each.probability, each.word)))
