@@ -428,6 +428,17 @@ def test_a_second_fit_of_the_same_shapes_compiles_nothing(forty):
     np.testing.assert_array_equal(n_compiled(), before)
 
 
+def test_folds_share_their_compilations():
+    """Each lacks other images, of other sizes, and the last ones are a few more."""
+    corpus = make_tiny_corpus(np.random.default_rng(4), n_images=203)
+    fold_of = np.random.default_rng(5).permutation(np.arange(203) % 5)
+    counts = []
+    for fold in range(5):
+        fit_mixture(corpus[fold_of != fold], max_iter=1, multiple=passes.LANES)
+        counts.append(n_compiled())
+    np.testing.assert_array_equal(counts[-1], counts[0])
+
+
 def test_restarts_and_iterations_share_one_compilation():
     corpus = toy_em.make_corpus(17)
     before = n_compiled()

@@ -21,7 +21,7 @@ from topicture.moved import renamed
 
 __all__ = ["Batches", "Chunk", "Image", "Sizes", "Tokens"]
 
-_OWN_SHAPE = 512  # images
+_OWN_SHAPE = 4096  # images: in so many, padding costs more than compiling once more, such as for another fold
 VIEWS = ("captions", "visual_words", "regions", "region_words", "descriptor")
 
 
@@ -280,7 +280,8 @@ def _plan(
 def _cut(sizes: np.ndarray, max_shapes: int) -> list[np.ndarray]:
     """The images in at most `max_shapes` groups of similar size, cut where that saves most padding.
 
-    Every group costs a compilation, so the fewest groups are taken that come within a tenth of the least volume.
+    Every group costs a compilation, so the fewest groups are taken that come near the least volume: within a tenth, or
+    within a half where there are so few images that compiling takes longer than learning from them.
     """
     cost = _volume(sizes)
     order = np.argsort(cost, kind="stable")
@@ -305,7 +306,8 @@ def _cut(sizes: np.ndarray, max_shapes: int) -> list[np.ndarray]:
             }
         )
     totals = [table[len(starts)][0] for table in best[1:]]
-    n_groups = 1 + next(g for g, total in enumerate(totals) if total <= 1.1 * min(totals))
+    allowed = 1.1 if len(order) >= _OWN_SHAPE else 1.5
+    n_groups = 1 + next(g for g, total in enumerate(totals) if total <= allowed * min(totals))
     cuts, j = [len(order)], len(starts)
     for table in best[n_groups:0:-1]:
         j = table[j][1]

@@ -86,7 +86,9 @@ class Regions:
         row = self._db.execute("SELECT value FROM settings WHERE key = ?", (_MARKED,)).fetchone()
         try:
             return {
-                int(image): [Box(str(word), *map(float, sides), probability=1.0) for word, *sides in boxes]
+                int(image): [
+                    Box(str(word), float(x), float(y), float(w), float(h), 1.0) for word, x, y, w, h in boxes
+                ]
                 for image, boxes in (json.loads(row[0]) if row else {}).items()
             }
         except (AttributeError, TypeError, ValueError, RecursionError):

@@ -62,6 +62,7 @@ def test_every_photo_has_a_key(page, served):
 
 
 def test_many_photos_get_keys_that_no_other_begins_with(page, served):
+    page.goto("/welcome")
     found = page.evaluate("""async () => {
       const { labels } = await import("/static/js/tile-keys.js");
       return [1, 28, 29, 60, 96].map((n) => labels(Array.from({ length: n }, (_, i) => i / n)));

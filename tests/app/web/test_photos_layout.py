@@ -1,7 +1,21 @@
 """Rows fill the width, and every photo of any number can be scrolled to: the arithmetic of the grid, in a browser."""
 
+import pytest
+
 from topicture.errors import TopictureError
 from topicture.search.query import format_terms, split_query
+
+
+@pytest.fixture(scope="module")
+def served(shared):
+    return shared
+
+
+@pytest.fixture(autouse=True)
+def somewhere(page):
+    """Modules are imported into a page of the server; which one does not matter."""
+    page.goto("/welcome")
+
 
 # The same numbers in every run.
 RANDOM = """

@@ -34,6 +34,7 @@ def with_a_quick_model(route):
         route.continue_()
 
 
+@pytest.mark.slow  # learns
 def test_from_a_folder_to_the_first_suggestions(browser, tmp_path, quick, shot):
     photos = make_photos(tmp_path / "photos")
     with serving(Site(photos, None)) as served, opened(browser, served.url) as page:

@@ -87,6 +87,7 @@ def _options() -> dict[str, dict[str, bool]]:
             option: not getattr(each, "is_flag", True)
             for each in command.params
             for option in (*each.opts, *each.secondary_opts)
+            if option.startswith("-")  # else it is the name of an argument
         }
         | {"-h": False, "--help": False}
         for name, command in commands.items()

@@ -37,10 +37,11 @@ def _run(interrupts: Interrupts) -> int:
     try:
         _escape_what_cannot_be_printed()
         from topicture.app.cli.commands import run
-        from topicture.app.cli.own_process import own_this_process, use_all_cores
+        from topicture.app.cli.own_process import keep_compiled_code, own_this_process, use_all_cores
 
         own_this_process()
         use_all_cores()
+        keep_compiled_code()
         code = run()
         sys.stdout.flush()  # here a full disk or a closed pipe is still an ordinary error
         return code

@@ -1,6 +1,5 @@
 """Steps of the past, undone and done again, in the terminal."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from topicture.app.console.tables import when
@@ -36,12 +35,7 @@ UNDONE = {
 
 def print_undone(undone: "Undone") -> None:
     """What an undo took back, in one line."""
-    parts = []
-    if undone.decisions:
-        parts.append(_decisions(undone.source, [decision.word for decision in undone.decisions]))
-    if undone.words:
-        verb = UNDONE.get(undone.source, "the return")
-        parts.append(f"{verb} of {', '.join(map(printable, undone.words[:SHOWN_WORDS]))}")
+    parts = _parts(undone)
     if undone.reopened:
         parts.append(f"{counted(undone.reopened, 'answer')} to conflicts (open again)")
     print(f"Undid {'; '.join(parts)}" if parts else "Nothing of that step was left to undo.")
@@ -50,22 +44,25 @@ def print_undone(undone: "Undone") -> None:
 
 def print_redone(redone: "Redone") -> None:
     """What a redo brought back, in one line."""
-    parts = []
-    if redone.decisions:
-        parts.append(_decisions(redone.source, [decision.word for decision in redone.decisions]))
-    if redone.words:
-        verb = UNDONE.get(redone.source, "the return")
-        parts.append(f"{verb} of {', '.join(map(printable, redone.words[:SHOWN_WORDS]))}")
+    parts = _parts(redone)
     if redone.settled:
         parts.append(f"{counted(redone.settled, 'answer')} to conflicts")
     print(f"Did again: {'; '.join(parts)}" if parts else "Nothing of that step could be done again.")
     _print_decided_anew(redone.decided_anew)
 
 
-def _decisions(source: str, words: Sequence[str]) -> str:
-    named = sorted({printable(word) for word in words})
-    more = f" and {len(named) - SHOWN_WORDS} more" if len(named) > SHOWN_WORDS else ""
-    return f"{counted(len(words), 'decision')} ({source}): {', '.join(named[:SHOWN_WORDS])}{more}"
+def _parts(step: "Undone | Redone") -> list[str]:
+    """The decisions of a step, and the words that it changed."""
+    parts = []
+    if step.decisions:
+        words = sorted({printable(decision.word) for decision in step.decisions})
+        more = f" and {len(words) - SHOWN_WORDS} more" if len(words) > SHOWN_WORDS else ""
+        named = f"{', '.join(words[:SHOWN_WORDS])}{more}"
+        parts.append(f"{counted(len(step.decisions), 'decision')} ({step.source}): {named}")
+    if step.words:
+        verb = UNDONE.get(step.source, "the return")
+        parts.append(f"{verb} of {', '.join(map(printable, step.words[:SHOWN_WORDS]))}")
+    return parts
 
 
 def _print_decided_anew(n: int) -> None:

@@ -21,7 +21,7 @@ from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
-from topicture.models.base import columns_of
+from topicture.models.base import Annotator, columns_of
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
@@ -119,7 +119,7 @@ def learn(
             report=report,
             trace=trace,
         )
-        trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, seed)
+        trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed)
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
@@ -187,17 +187,21 @@ def _trusted(
     far: HeldOut | None,
     world: FarWorld | None,
     places: list[str],
+    annotator: Annotator,
     seed: int,
 ) -> Trusted:
     """How far the model is to be trusted, found on the photos that there are answers for where all are too many."""
     if len(corpus) * corpus.n_words <= MOST_PAIRS:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
-        return trust(corpus, tags, kept, near, far, world, places=places, seed=seed)
+        return trust(
+            corpus, tags, kept, near, far, world, places=places, annotate=annotator.annotate, seed=seed
+        )
     rows = np.arange(len(corpus)) if near.rows is None else near.rows
     if world is not None:
         world = world._replace(groups=world.groups[rows], near=world.near[rows], hidden=world.hidden[rows])
     some, tags, own = near.of(corpus), tags.at(np.asarray(kept)[rows]), [places[i] for i in rows]
-    return trust(some, tags, np.arange(len(rows)), near, far, world, places=own, seed=seed)
+    annotate = annotator.annotate
+    return trust(some, tags, np.arange(len(rows)), near, far, world, places=own, annotate=annotate, seed=seed)
 
 
 def look_at(

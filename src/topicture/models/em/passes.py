@@ -124,25 +124,36 @@ def _over_lanes(lanes, model, tables, image, q):
     if lanes == 1:
         q, outer, sums = _over_blocks(model, tables, image, q)
         return q, outer, jax.tree.map(lambda x: x[None], sums)
-    image, q = jax.tree.map(lambda x: x.reshape(lanes, -1, *x.shape[1:]), (image, q))
+    # Sizes spelled out: an axis of no words would leave -1 undecided.
+    image, q = jax.tree.map(lambda x: x.reshape(lanes, x.shape[0] // lanes, *x.shape[1:]), (image, q))
     q, outer, sums = jax.lax.map(lambda lane: _over_blocks(model, tables, *lane), (image, q))
-    return *jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (q, outer)), sums
+    return *jax.tree.map(lambda x: x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]), (q, outer)), sums
 
 
 def _over_blocks(model, tables, image, q):
+    def step(total, block):
+        q, values = _one_block(model, tables, *block)
+        outer = jax.tree.map(lambda x: x if is_outer(x) else None, values, is_leaf=is_stand_in)
+        return add_block(total, values), (q, outer)
+
+    first = jax.tree.map(lambda x: x[0], (image, q))
+    shapes = jax.eval_shape(partial(_one_block, model), tables, *first)[1]
+    total, (q, outer) = jax.lax.scan(step, zeros(shapes), (image, q))
+    return q, outer, total
+
+
+@partial(
+    jax.jit, static_argnames="model"
+)  # so that it is traced once, though asked for its shapes before it is used
+def _one_block(model, tables, image, q):
+    """Posteriors of a block's images, their statistics and bounds."""
+
     def one_image(image, q):
         q, stats = model.e_step(tables, image, q)
         values = stats, model.elbo(tables, image, q)
         return q, jax.tree.map(partial(unless_padding, image.weight), values, is_leaf=is_stand_in)
 
-    def step(total, block):
-        q, values = jax.vmap(one_image)(*block)
-        outer = jax.tree.map(lambda x: x if is_outer(x) else None, values, is_leaf=is_stand_in)
-        return add_block(total, values), (q, outer)
-
-    first = jax.tree.map(lambda x: x[0], (image, q))
-    total, (q, outer) = jax.lax.scan(step, zeros(jax.vmap(one_image), first), (image, q))
-    return q, outer, total
+    return jax.vmap(one_image)(image, q)
 
 
 @partial(jax.jit, static_argnames="model")
@@ -212,8 +223,8 @@ def unless_padding(weight, x):
     return real(x)
 
 
-def zeros(step, block):
-    """Where the sums start: the shape of one image's values, tokens spread over their whole vocabulary."""
+def zeros(values):
+    """Where the sums of a block's values start: the shape of one image's, tokens spread over their whole vocabulary."""
 
     def zero(x):
         if isinstance(x, Outer):
@@ -223,7 +234,7 @@ def zeros(step, block):
         shape = (x.size, x.values.shape[-1]) if isinstance(x, Scatter) else x.shape[1:]
         return jnp.zeros(shape, jnp.float64)
 
-    return jax.tree.map(zero, jax.eval_shape(step, *block)[1], is_leaf=is_stand_in)
+    return jax.tree.map(zero, values, is_leaf=is_stand_in)
 
 
 def add_block(totals, values):

@@ -182,7 +182,8 @@ def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 def _kmeans(sample: np.ndarray, n_words: int, n_restarts: int, seed: int) -> np.ndarray:
     if not has_module("faiss"):
-        lloyd = KMeans(n_words, init="random", n_init=n_restarts, max_iter=N_ITER, tol=0, random_state=seed)
+        # Its starts are better than faiss's random ones: half as many do.
+        lloyd = KMeans(n_words, n_init=(n_restarts + 1) // 2, max_iter=N_ITER, tol=0, random_state=seed)
         # Sums over threads come in the order in which the threads are done.
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # distinct descriptors can be nearly the same

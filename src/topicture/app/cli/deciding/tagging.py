@@ -26,7 +26,7 @@ def tag(
     photos_and_words: Annotated[
         list[str],
         typer.Argument(
-            metavar="PHOTO... [WORD...]",
+            metavar="PHOTO... [WORD]",
             help="Photos, then tags; without any, those of the photos are printed.",
         ),
     ],

@@ -33,7 +33,10 @@ def undo(
 
     library = find(catalog)
     if list_only:
-        steps = library.history(limit)
+        from topicture.app.verbs.deciding.decide import history
+
+        with library.reading() as opened:
+            steps = history(opened, limit)
         print_json(steps) if as_json else print_steps(steps)
         return
     undone = library.undo(step)

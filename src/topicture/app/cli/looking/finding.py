@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def search(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WORD...", help="As in: tiger OR lion, grass -water, golden gate."),
+        typer.Argument(metavar="WORD", help="As in: tiger OR lion, grass -water, golden gate."),
     ] = None,
     untagged: UntaggedOption = False,
     folder: FolderOption = None,

@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 def suggest(
     images: Annotated[
         list[str],
-        typer.Argument(metavar="IMAGE...", help="Picture files, of the collection or from anywhere else."),
+        typer.Argument(metavar="IMAGE", help="Picture files, of the collection or from anywhere else."),
     ],
     threshold: ThresholdOption = None,
     top: TopOption = None,

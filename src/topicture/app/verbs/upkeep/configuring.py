@@ -67,7 +67,7 @@ SETTINGS: dict[str, dict[str, Setting]] = {
     "annotate": {"threshold": _PROBABILITY, "top": _MANY},
     "learn": {
         "model": Setting(str),
-        "min_count": Setting(int, 1, 1_000_000),
+        "min_count": Setting(int, 1, 100_000),
         "budget": Setting(float, 0.1, 100_000),
         "regions": _SWITCH,
     },
@@ -153,7 +153,7 @@ def change(catalog: Path, name: str, value: str | None) -> dict[str, dict[str, A
     if line is None:
         wanted.get(command, {}).pop(option, None)
     else:
-        wanted.setdefault(command, {}).update(checked(f"[{command}]\n{line}", name)[command])
+        wanted.setdefault(command, {}).update(checked(f"[{command}]\n{line}", "config")[command])
     text = "\n".join(_edited(text.splitlines(), command, option, line)).strip("\n") + "\n"
     if {key: part for key, part in checked(text, str(path)).items() if part} != {
         key: part for key, part in wanted.items() if part

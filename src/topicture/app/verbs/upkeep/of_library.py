@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from topicture.app.verbs.answering import Answered
     from topicture.app.verbs.browsing.listing import PhotoFilter, PhotoPage
     from topicture.app.verbs.browsing.suggesting import SuggestedFor
-    from topicture.app.verbs.deciding.decide import StepInWords
     from topicture.app.verbs.searching import SearchPage
     from topicture.app.verbs.upkeep.pruning import Pruned
     from topicture.store.decisions.decisions import Redone
@@ -75,13 +74,6 @@ class UpkeepVerbs(ABC):
 
         with self._write("tag") as catalog:
             return answer_many(catalog, [find_photo(catalog, name) for name in names], words, verdict)
-
-    def history(self, limit: int = 20) -> "list[StepInWords]":
-        """The last steps, the newest first; `undo` and `redo` take their numbers."""
-        from topicture.app.verbs.deciding.decide import history
-
-        with self._read() as catalog:
-            return history(catalog, limit)
 
     def redo(self, step: int | None = None) -> "Redone | None":
         """Do again what was undone last, unless something was decided since, or the numbered step."""

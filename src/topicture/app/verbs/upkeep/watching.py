@@ -13,6 +13,7 @@ from pathlib import Path
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.library import Library
 from topicture.app.verbs.scanning import ScanReport
+from topicture.app.verbs.upkeep.configuring import load
 from topicture.app.verbs.words.policies import apply_policies
 from topicture.collection.excluded import Excluded
 from topicture.errors import TopictureError
@@ -70,8 +71,8 @@ def watch(
 def take_in(library: Library, *, workers: int = 2, report: Report = silent) -> Arrived:
     """Scan, suggest words for photos that are new, and accept what policies of tags accept.
 
-    Nothing is withdrawn that a scan would ask about first. Another process that writes is no error: the next look
-    comes soon.
+    How much is suggested is as `topicture.toml` says of `annotate`. Nothing is withdrawn that a scan would ask about
+    first. Another process that writes is no error: the next look comes soon.
     """
     try:
         scan = library.scan(report=report)
@@ -82,7 +83,8 @@ def take_in(library: Library, *, workers: int = 2, report: Report = silent) -> A
     if not has_model:
         return Arrived(scan)
     try:
-        annotated = library.annotate(new_only=True, workers=workers, report=report)
+        settings = load(library.folder).get("annotate", {})
+        annotated = library.annotate(new_only=True, workers=workers, report=report, **settings)
         if not annotated.photos:
             return Arrived(scan)
         with library.writing("watch") as catalog:
