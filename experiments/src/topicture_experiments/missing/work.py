@@ -18,11 +18,12 @@ from topicture.annotations.choice.presence import (
 from topicture.annotations.choice.refitting import held_out_again
 from topicture.annotations.choice.trials import settings_for
 from topicture.annotations.measures.metrics import summary
+from topicture.annotations.shift.completeness import STRATA
 from topicture.annotations.shift.worlds import find_worlds
 from topicture.app.learning.calibrating import trust
 from topicture.app.learning.choosing import N_FAR_FOLDS
 from topicture.app.learning.training_tags import TrainingTags
-from topicture.app.verbs.asking.drawing_lots import STRATA, strata_order
+from topicture.app.verbs.asking.drawing_lots import strata_order
 from topicture.corpus import Corpus
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import make_annotator
@@ -245,11 +246,17 @@ def _left_out(made: Library, train: np.ndarray, task: Task) -> dict[str, Any]:
 
 
 def _drawn(made: Library, task: Task) -> np.ndarray:
-    """Absent words of tagged photos, as many from each stratum of the probability that was told."""
-    told = _now(made, task.model)
+    """Absent words of tagged photos, as many from each stratum of what was told while their tags were hidden."""
+    annotator, tagged = _fitted(made, task.model), made.corpus.tagged
+    scores = held_out_again(annotator, made.corpus, groups=look_alikes(made.corpus, made.places), seed=SEED)
+    given = made.corpus.captions.toarray() > 0
+    told = np.zeros(given.shape)
+    told[tagged] = fit_presence(scores.p[tagged], given[tagged], np.ones_like(given[tagged]), seed=SEED)(
+        scores.p[tagged]
+    )
     rng = np.random.default_rng(1000 + task.draw)
-    rows, words = np.nonzero(made.corpus.tagged[:, None] & ~(made.corpus.captions.toarray() > 0))
-    stratum = np.digitize(told.presence[rows, words], STRATA)
+    rows, words = np.nonzero(tagged[:, None] & ~given)
+    stratum = np.digitize(told[rows, words], STRATA)
     asked = np.zeros_like(made.truth)
     kinds, left = np.unique(stratum), N_QUESTIONS
     for number, one in enumerate(kinds):
