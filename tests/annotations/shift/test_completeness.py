@@ -109,6 +109,23 @@ def test_all_together_stay_right_where_the_surest_words_are_less_often_left_out(
     assert abs(np.mean(errors)) < 0.03
 
 
+def test_common_words_that_are_left_out_more_often_are_found_out(rng):
+    """Of a word that nobody was asked about, its frequency tells."""
+    n_words = 30
+    frequency = np.geomspace(0.02, 0.5, n_words)
+    c = 0.9 - 0.6 * np.linspace(0, 1, n_words)
+    m = np.clip(frequency * rng.uniform(0.2, 1.8, (3000, n_words)), 0, 0.9) * c
+    y = rng.random(m.shape) < m / c
+    given = y & (rng.random(m.shape) < c)
+    photo, word = np.nonzero(~given & (np.arange(n_words) % 5 > 0))
+    drawn = rng.choice(len(word), 600, replace=False)
+    photo, word = photo[drawn], word[drawn]
+    counts = given.sum(axis=0).astype(float)
+    found = fit_completeness(m[photo, word], word, y[photo, word], counts, odds_by_stratum(m, given))
+    assert found.words[25] < found.words[5] - 0.1  # neither was asked about
+    assert np.abs(found.words - c).mean() < 0.15
+
+
 def test_only_no_means_nearly_complete(rng):
     m = np.full(200, 0.4)
     found = fit_completeness(
