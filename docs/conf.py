@@ -25,7 +25,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "repository_links",
+    "proofs",
     "formulas",
 ]
 exclude_patterns = ["_build", "site", "gallery", "README.md", "decisions/README.md"]
@@ -72,6 +72,17 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 templates_path = ["site/templates"]
+
+
+
+def setup(app):
+    """Docstrings are plain text with formulas such as |x|, which reStructuredText would take for something else."""
+    app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _escape(lines))
+
+
+def _escape(lines):
+    lines[:] = [line if "``" in line else line.replace("|", r"\|") for line in lines]
+
 
 # --- Look ----------------------------------------------------------------------------------------------------------
 

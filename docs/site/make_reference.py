@@ -91,7 +91,7 @@ def settings_page(models: dict[str, Annotator]) -> str:
     for name, model in models.items():
         about = meanings(type(model))
         rows = [
-            f"| `{setting}` | `{default!r}` | {about.get(setting, '')} |"
+            f"| `{setting}` | `{default!r}` | {about.get(setting) or mention(setting, about)} |"
             for setting, default in model.get_params(deep=False).items()
         ]
         first = one_line((type(model).__doc__ or "").split("\n\n")[0])
@@ -108,6 +108,11 @@ def meanings(kind: type) -> dict[str, str]:
         for names, text in re.findall(r"^(\w[\w, ]*?) : (.*(?:\n +.*)*)", section[1] if section else "", re.MULTILINE):
             found.update(dict.fromkeys(re.split(r",\s*", names), one_line(text)))
     return found
+
+
+def mention(setting: str, about: dict[str, str]) -> str:
+    """What is said about a setting where another one is explained."""
+    return next((text for text in about.values() if f"`{setting}`" in text), "")
 
 
 def main() -> None:
