@@ -1,27 +1,47 @@
 # Two commands do all: `make demo` and `make test`. Each creates .venv and installs what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 INPUTS ?= 100000
 TARGETS ?=
 SECONDS ?= 300
 STATES ?= 10000
 KILLS ?= 300
+PHOTOS ?= 0
 SEED ?= 1
+# locked.txt has the files of one kind of machine; elsewhere, or with LOCKED=, the versions of constraints.txt are taken.
+HERE := $(shell $(PYTHON) -c 'import sys, sysconfig; print(sys.implementation.cache_tag, sysconfig.get_platform())')
+LOCKED ?= $(if $(filter cpython-311-linux-x86_64,$(subst $() ,-,$(HERE))),yes)
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-all fuzz fuzz-guided soak crash kills lint format types layers bench docs clean
+.PHONY: help install lock wheel try-wheel demo test test-slow test-all fuzz fuzz-guided soak crash kills lint format types layers bench docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-.venv/installed: pyproject.toml experiments/pyproject.toml constraints.txt
+.venv/installed: pyproject.toml experiments/pyproject.toml constraints.txt locked.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,papers]' -e experiments
+ifeq ($(LOCKED),yes)
+	$(PIP) --require-hashes --no-deps -r locked.txt
+	$(PIP) --no-deps --no-build-isolation -e . -e experiments
+else
+	$(PIP) -c constraints.txt -e '.[dev,papers]' -e experiments
+endif
 	touch $@
 
 install: .venv/installed  ## create .venv and install Topicture with its tools
+
+lock: .venv/installed  ## write locked.txt and sbom.cdx.json anew, after a change of constraints.txt
+	$(BIN)/python tools/lock.py
+
+wheel: .venv/installed  ## build dist/topicture-*.whl, the same bytes every time
+	rm -rf dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+
+try-wheel: wheel  ## install the wheel into an empty environment and run it there, with PHOTOS photos
+	$(BIN)/python tools/try_wheel.py dist/*.whl --photos $(PHOTOS)
 
 demo: .venv/installed  ## render the sample collection, learn, annotate, write demo/index.html
 	$(BIN)/topicture demo --out demo
@@ -72,7 +92,6 @@ bench: .venv/installed  ## benchmarks; results in benchmarks/results
 	$(BIN)/python -m benchmarks
 
 docs: .venv/installed  ## the documentation site, offline: build/docs/index.html
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(ONE_THREAD) $(BIN)/python -m sphinx -b html -W --keep-going -d build/doctrees docs build/docs
 
 clean:  ## remove what make created

@@ -62,7 +62,7 @@ def run(quick: bool = True) -> list[dict]:
 
 def _ours(corpus, start, dtype):
     blocks = em.block_images(len(start.a), dtype, width=lambda sizes: 1)
-    batches = Batches(corpus, EXACT.views, dtype=dtype, block_images=blocks, multiple=em.n_devices())
+    batches = Batches(corpus, EXACT.views, dtype=dtype, block_images=blocks, multiple=em.n_lanes())
 
     def step(iterations):
         return em.fit(EXACT, batches, start, PRIOR, max_iter=iterations - 1, tol=0.0).objective

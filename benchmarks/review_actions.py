@@ -22,7 +22,7 @@ import numpy as np
 import uvicorn
 from PIL import Image
 
-from topicture.app.cli.review_loop import ask_in_terminal
+from topicture.app.cli.deciding.review_loop import ask_in_terminal
 from topicture.app.verbs.library import Library
 from topicture.app.web.application import build
 from topicture.app.web.site import Site
@@ -164,17 +164,17 @@ def _by_mouse(page: Any, address: str, library: Library, truth: dict) -> tuple[i
 
 
 def _by_keyboard(page: Any, address: str, library: Library, truth: dict) -> tuple[int, list]:
+    """With a key on every photo, which one key turns on for good; each key of a label counts."""
+
     def untick(hands: _Hands, wrong: list[int]) -> None:
-        tops = hands.page.eval_on_selector_all(".tile", "tiles => tiles.map(tile => tile.offsetTop)")
-        columns = tops.count(tops[0])
-        here = 0
+        if not hands.page.locator(".tile-key").count():
+            hands.press("f")
+        labels = hands.page.eval_on_selector_all(
+            ".tile", "tiles => tiles.map(t => t.querySelector('kbd').textContent)"
+        )
         for tile in wrong:
-            down, right = tile // columns - here // columns, tile % columns - here % columns
-            for key, n in (("ArrowRight", right), ("ArrowLeft", -right), ("ArrowDown", down)):
-                for _ in range(n):
-                    hands.press(key)
-            hands.press("x")
-            here = tile
+            for key in labels[tile]:
+                hands.press(key)
 
     return _grid(page, address, truth, untick)
 

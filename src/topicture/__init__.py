@@ -17,9 +17,11 @@ _PUBLIC = {
     "Corpus": "topicture.corpus",
     "TopictureError": "topicture.errors",
     "Vocabulary": "topicture.corpus",
+    "keep_compiled_code": "topicture.compiled",
     "load_annotator": "topicture.models.registry",
     "make_annotator": "topicture.models.registry",
     "model_names": "topicture.models.registry",
+    "use_device": "topicture.devices",
 }
 
 __all__ = [
@@ -28,9 +30,11 @@ __all__ = [
     "Corpus",
     "TopictureError",
     "Vocabulary",
+    "keep_compiled_code",
     "load_annotator",
     "make_annotator",
     "model_names",
+    "use_device",
 ]
 
 

@@ -58,7 +58,7 @@ def test_an_interrupt_ends_the_caller(caller, at, monkeypatch):
             raise KeyboardInterrupt
         return e_step(*args)
 
-    monkeypatch.setattr(em, "e_step", interrupted)
+    monkeypatch.setattr(em.LocalShards, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         CALLERS[caller](corpus_of())
     assert n_passes == at

@@ -123,7 +123,7 @@ def test_numbers_and_booleans_are_classes_too():
 
 
 def labels(n_images=60, seed=0):
-    """Two blocks of columns an image, and which."""
+    """Two blocks of columns per image, and which."""
     rng = np.random.default_rng(seed)
     Y = np.zeros((n_images, 4), int)
     for row in Y:

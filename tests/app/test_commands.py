@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_photos, put
 
-from topicture.app.cli.review_loop import HELP, ask_in_terminal
+from topicture.app.cli.deciding.review_loop import HELP, ask_in_terminal
 from topicture.app.verbs import scanning
 from topicture.app.verbs.library import Library
 from topicture.store import Catalog
@@ -22,14 +22,19 @@ VERBS = (
         "learn",
         "annotate",
         "search",
+        "list",
+        "suggest",
         "regions",
         "similar",
         "review",
         "tag",
         "tags",
         "undo",
+        "redo",
         "conflicts",
         "write",
+        "watch",
+        "config",
     ),
     *("status", "models", "export", "import", "evaluate", "explain", "backup", "check", "doctor", "demo"),
 )
@@ -90,6 +95,12 @@ def test_init_scans_and_tells(tmp_path, topicture, monkeypatch):
         ["tag", "photo-000.jpg"],
         ["tags"],
         ["undo"],
+        ["undo", "--list"],
+        ["redo"],
+        ["list"],
+        ["config"],
+        ["models", "--prune"],
+        ["watch", "--once", "--workers", "0"],
         ["write", "--dry-run"],
         ["models"],
         ["models", "--learned"],
@@ -381,6 +392,6 @@ def test_doctor_names_what_is_missing_for_heic_and_raw(topicture, monkeypatch):
 
     monkeypatch.setattr("importlib.metadata.version", missing)
     out = topicture("doctor")[1]
-    assert "MISS  HEIC photos: left out or not looked at: pip install 'topicture[heic]'" in out
-    assert "MISS  RAW files: left out or not looked at: pip install 'topicture[raw]'" in out
+    assert "MISS  HEIC photos: are left out: pip install 'topicture[heic]'" in out
+    assert "MISS  RAW files: are left out: pip install 'topicture[raw]'" in out
     assert "videos: always left out" in out

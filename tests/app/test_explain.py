@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_photos, put, words_of
 
-from topicture.app.cli import explain as cli_explain
+from topicture.app.cli.looking import explain as cli_explain
 from topicture.app.verbs.library import Library
 
 HOSTILE_WORD = "<script>alert(1)</script> & \"x\" 'y' {{ 7*7 }}"

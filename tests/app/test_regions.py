@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from photo_folder import make_photos, words_of
 from PIL import Image
 
-from topicture.app.learning.labelling import Labelled, RegionLabel
+from topicture.app.learning.labelling import Labelled, RegionLabel, WordBox
 from topicture.app.verbs.drawing import draw_regions, name_places
 from topicture.app.verbs.library import Library
 
@@ -99,11 +99,32 @@ def drawn(boxes, words, side=480):
     return np.asarray(Image.open(io.BytesIO(draw_regions(found))).convert("RGB"))
 
 
+def colours(picture, left=0):
+    """Those of the lower half, where no name stands."""
+    return {tuple(colour) for colour in picture[240:, left:].reshape(-1, 3).tolist()}
+
+
 def test_every_word_has_one_colour_and_no_word_none():
-    picture = drawn([], ["sea", "sky"])
-    assert len(np.unique(picture.reshape(-1, 3), axis=0)) == 2
-    assert len(np.unique(drawn([], ["sea", "sea"]).reshape(-1, 3), axis=0)) == 1
-    assert [90, 90, 90] in drawn([], ["sea", ""])[:, 240:].reshape(-1, 3).tolist()
+    assert len(colours(drawn([], ["sea", "sky"]))) == 2
+    assert len(colours(drawn([], ["sea", "sea"]))) == 1
+    assert colours(drawn([], ["sea", ""]), 240) == {(90, 90, 90)}
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [(["sea", "sky"], [True, True]), (["sea", ""], [True, False]), (["sea", "sea"], [True, False])],
+)
+def test_no_colour_goes_without_its_name(words, named):
+    """A word of regions that has no rectangle is named as well, once."""
+    halves = np.split(drawn([], words)[:240], 2, axis=1)
+    assert [bool((half == 0).all(axis=2).any()) for half in halves] == named
+
+
+def test_doubtful_rectangles_have_thin_lines():
+    inked = [
+        (drawn([WordBox("sea", 0.2, 0.5, 0.6, 0.4, p)], ["", ""]) != 90).any(axis=2).sum() for p in (0.9, 0.2)
+    ]
+    assert inked[0] > inked[1] > 1000
 
 
 @settings(deadline=None, max_examples=60)

@@ -136,7 +136,7 @@ def test_the_command_refuses_and_says_how(stripped, root, topicture):
 
 @pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 1)])
 def test_in_a_terminal_the_command_asks(stripped, root, topicture, monkeypatch, answer, left):
-    monkeypatch.setattr("topicture.app.cli.collection.is_terminal", lambda: True)
+    monkeypatch.setattr("topicture.app.cli.upkeep.collection.is_terminal", lambda: True)
     monkeypatch.setattr("typer.confirm", lambda text, default: answer == "y")
     code, _, _ = topicture("scan", catalog=root)
     assert code == left

@@ -413,3 +413,33 @@ def test_the_constructor_checks_too():
 
 def test_large_finite_features_are_not_taken_for_infinite():
     assert minimal(descriptor=[[1.7e308], [1.7e308], [0]]).descriptor[0, 0] == 1.7e308
+
+
+# --- Large views ---------------------------------------------------------------------------------------------------
+
+
+def test_parts_that_stand_side_by_side_are_views_and_others_copies(rng, monkeypatch):
+    descriptor = rng.normal(size=(20, 3)).astype(np.float32)
+    corpus = Corpus.from_arrays(captions=np.ones((20, 1)), descriptor=descriptor)
+    assert corpus.descriptor.dtype == np.float32
+    assert np.shares_memory(corpus[3:9].descriptor, corpus.descriptor)
+    assert np.shares_memory(corpus.without_captions().descriptor, corpus.descriptor)
+    rows = rng.permutation(20)
+    monkeypatch.setattr("topicture.corpus.checks.LARGE_BYTES", 0)
+    mapped = corpus[rows].descriptor
+    assert isinstance(mapped, np.memmap)
+    np.testing.assert_array_equal(mapped, descriptor[rows])
+
+
+def test_what_nobody_can_write_to_is_not_copied(rng):
+    descriptor = rng.normal(size=(5, 3))
+    assert not np.shares_memory(
+        Corpus.from_arrays(np.ones((5, 1)), descriptor=descriptor).descriptor, descriptor
+    )
+    descriptor.flags.writeable = False
+    assert np.shares_memory(Corpus.from_arrays(np.ones((5, 1)), descriptor=descriptor).descriptor, descriptor)
+
+
+def test_an_image_can_not_be_chosen_twice():
+    with pytest.raises(CorpusError, match="occurs 2 times"):
+        minimal()[[0, 1, 0]]

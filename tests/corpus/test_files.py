@@ -136,8 +136,8 @@ class TestDamagedFolders:
 
     @pytest.mark.parametrize(
         "array",
-        [np.zeros(3), np.zeros((3, 3), np.float32), np.zeros((3, 3), np.int64), np.array(["a"])],
-        ids=["vector", "float32", "int", "str"],
+        [np.zeros(3), np.zeros((3, 3), np.float16), np.zeros((3, 3), np.int64), np.array(["a"])],
+        ids=["vector", "float16", "int", "str"],
     )
     def test_array_of_another_kind(self, folder, mmap, array):
         np.save(folder / "descriptor.npy", array)

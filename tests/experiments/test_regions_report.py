@@ -26,12 +26,6 @@ ROW = {
 }
 
 
-def test_overlap_of_boxes():
-    assert work.box_overlap((0, 0, 1, 1), (0, 0, 1, 1)) == 1
-    assert work.box_overlap((0, 0, 0.5, 1), (0.5, 0, 0.5, 1)) == 0
-    assert work.box_overlap((0, 0, 0.5, 1), (0.25, 0, 0.5, 1)) == pytest.approx(1 / 3)
-
-
 def test_true_boxes_surround_the_segments_of_a_word():
     labelled = np.zeros((4, 8), int)
     labelled[:2, :4], labelled[2:, :], labelled[0, 7] = 1, 2, 3

@@ -56,7 +56,7 @@ def test_a_job_measures_images_and_regions(problem):
     assert len(found["f1"]) == 40
     assert found["f1"][1] > 0.9 > floor["f1"][1]
     assert found["regions_captioned"][0] >= found["regions"][0] > 0.9 > floor["regions"][0]
-    assert floor["regions_captioned"][1] == 1  # two words an image: they are the first two
+    assert floor["regions_captioned"][1] == 1  # two words per image: they are the first two
 
 
 def test_fewer_tags_and_images(problem):

@@ -76,13 +76,13 @@ def one_chunk(corpus):
 
 
 def unblocked(values):
-    """Leaves of leading axes (blocks, block) with one row an image."""
+    """Leaves of leading axes (blocks, block) with one row per image."""
     parts = (np.asarray(part) for part in values)
     return type(values)(*(part.reshape(part.shape[0] * part.shape[1], *part.shape[2:]) for part in parts))
 
 
 def in_order(batches, values):
-    """Leaves with one row an image, in the order of the corpus."""
+    """Leaves with one row per image, in the order of the corpus."""
     (chunk,) = batches
     order = np.argsort(chunk.rows)  # padding comes last
     if isinstance(values, tuple):
@@ -91,5 +91,5 @@ def in_order(batches, values):
 
 
 def stacked(values, corpus):
-    """(D, N, .) with padding as one row a region."""
+    """(D, N, .) with padding as one row per region."""
     return np.concatenate([rows[:n] for rows, n in zip(values, corpus.n_regions, strict=True)])

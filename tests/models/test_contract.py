@@ -1,5 +1,6 @@
 """What every registered model must do. A model joins by being registered; its small settings stand in SETTINGS."""
 
+import dataclasses
 import inspect
 import pickle
 import warnings
@@ -14,6 +15,7 @@ from sklearn.base import clone
 import topicture as tp
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, FitWarning, ModelFileError, NotFitted, TopictureError
+from topicture.models import base as models_base
 from topicture.models.array_shapes import ARRAYS
 from topicture.models.base import Annotator
 from topicture.models.em import loop as em
@@ -238,6 +240,33 @@ def test_batch_changes_nothing(name, tiny_corpus):
         np.testing.assert_allclose(
             model.annotate(tiny_corpus[i : i + 1])[0], together[i], rtol=1e-9, atol=1e-13
         )
+
+
+def test_answers_in_blocks_are_the_answers(name, tiny_corpus, monkeypatch):
+    model = fitted(name)
+    whole = model.annotate(tiny_corpus)
+    monkeypatch.setattr(models_base, "_BLOCK_IMAGES", (5, 5))
+    blocks = list(model.annotate_blocks(tiny_corpus))
+    assert len(blocks) > 1
+    assert {block.p.dtype for block in blocks} == {np.dtype(np.float32)}
+    np.testing.assert_allclose(np.vstack([block.p for block in blocks]), whole, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(model.annotate(tiny_corpus), whole, rtol=1e-9, atol=1e-13)
+    for rows, some in model.annotate_blocks(tiny_corpus, top=3):
+        assert np.diff(some.indptr).tolist() == [3] * (rows.stop - rows.start)
+        best = np.sort(whole[rows], axis=1)[:, -3:]
+        np.testing.assert_allclose(np.sort(some.data.reshape(-1, 3)), best, rtol=1e-6)
+
+
+def test_views_may_be_float32_and_mapped(name, tiny_corpus, tmp_path):
+    rounded = {view: getattr(tiny_corpus, view).astype(np.float32) for view in ("regions", "descriptor")}
+    single = dataclasses.replace(tiny_corpus, **rounded)
+    double = dataclasses.replace(tiny_corpus, **{k: v.astype(np.float64) for k, v in rounded.items()})
+    single.save(tmp_path / "corpus")
+    mapped = Corpus.load(tmp_path / "corpus")
+    assert mapped.descriptor.dtype == np.float32
+    np.testing.assert_allclose(
+        fitted(name).annotate(mapped), fitted(name).annotate(double), rtol=1e-3, atol=1e-5
+    )
 
 
 def test_captions_are_not_looked_at_when_annotating(name, tiny_corpus):

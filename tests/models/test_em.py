@@ -172,7 +172,7 @@ def test_an_interrupt_before_anything_is_raised(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(em, "e_step", interrupted)
+    monkeypatch.setattr(em.LocalShards, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit()
 
@@ -347,24 +347,43 @@ import jax
 import numpy as np
 from corpora import make_tiny_corpus
 import toy_em
-from test_em import fit_mixture
+from test_em import EIGHT_LANES, fit_mixture
 from topicture.corpus.batches import Batches
 from topicture.models.em import loop as em
 
-assert em.n_devices() == 2
+from topicture.models.em import accelerators, passes
+
+assert jax.local_device_count() == 2
 corpus = make_tiny_corpus(np.random.default_rng(3), n_images=40)
-mixture = fit_mixture(corpus, max_iter=4, block_images=lambda sizes: 8, multiple=2)
-batches = Batches(toy_em.make_corpus(), toy_em.MODEL.views, multiple=2)
+mixture = fit_mixture(corpus, max_iter=4, **dict(EIGHT_LANES))
+assert passes.run_pass._cache_size() == 1, "posteriors of the pass's own compile it once more"
+assert len(mixture.posteriors[0].sharding.device_set) == 2
+batches = Batches(toy_em.make_corpus(), toy_em.MODEL.views, **EIGHT_LANES)
 _, stats, bound = em.e_step(toy_em.MODEL, batches, toy_em.Params(1.5), [None])
+
+# The same devices as if they were accelerators: chunks in turn, kept there or sent every time.
+bits = []
+passes.on_cpu = em.on_cpu = lambda: False
+for accelerators.free_bytes in (lambda device: 1 << 40, lambda device: 12_000, lambda device: 0):
+    result = fit_mixture(corpus, max_iter=4, chunk_images=8)
+    assert len(result.posteriors) == 5
+    stay = [isinstance(q, jax.Array) for q in result.posteriors]
+    bits.append((stay.count(True), result.trace.tobytes()))
+    assert all(q.devices() == {jax.devices()[i % 2]} for i, q in enumerate(result.posteriors) if stay[i])
+np.testing.assert_allclose(result.trace, mixture.trace, rtol=1e-12)
+assert len({trace for _, trace in bits}) == 1
+assert [n for n, _ in bits][::2] == [5, 0] and 0 < bits[1][0] < 5, bits
 np.savez(sys.argv[1], trace=mixture.trace, bound=bound, **mixture.params._asdict(), **stats._asdict())
 """
+EIGHT_LANES = {"block_images": lambda sizes: 2, "multiple": passes.LANES}
 
 
-def test_two_devices_give_the_same_result(forty, tmp_path):
+def test_two_devices_give_the_same_bits_and_compile_once(forty, tmp_path):
     here = Path(__file__).parent
     environment = {
         **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+        # What is compiled otherwise differs in the last bit.
+        "XLA_FLAGS": os.environ["XLA_FLAGS"] + " --xla_force_host_platform_device_count=2",
         "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)]),
     }
     done = subprocess.run(
@@ -376,13 +395,13 @@ def test_two_devices_give_the_same_result(forty, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     two = np.load(tmp_path / "two.npz")
-    one = fit_mixture(forty, max_iter=4)
-    batches = Batches(toy_em.make_corpus(), toy_em.MODEL.views)
+    one = fit_mixture(forty, max_iter=4, **EIGHT_LANES)
+    batches = Batches(toy_em.make_corpus(), toy_em.MODEL.views, **EIGHT_LANES)
     _, stats, bound = em.e_step(toy_em.MODEL, batches, Params(1.5), [None])
     expected = {"trace": one.trace, "bound": bound, **one.params._asdict(), **stats._asdict()}
     assert set(expected) == set(two.files)
     for name, value in expected.items():
-        np.testing.assert_allclose(two[name], value, rtol=1e-12, err_msg=name)
+        np.testing.assert_array_equal(two[name], value, err_msg=name)
 
 
 # --- Compilations ----------------------------------------------------------------------------------------------------
@@ -407,6 +426,17 @@ def test_a_second_fit_of_the_same_shapes_compiles_nothing(forty):
     other = make_tiny_corpus(np.random.default_rng(8), n_images=38)
     fit_mixture(other, max_iter=3)
     np.testing.assert_array_equal(n_compiled(), before)
+
+
+def test_folds_share_their_compilations():
+    """Each lacks other images, of other sizes, and the last ones are a few more."""
+    corpus = make_tiny_corpus(np.random.default_rng(4), n_images=203)
+    fold_of = np.random.default_rng(5).permutation(np.arange(203) % 5)
+    counts = []
+    for fold in range(5):
+        fit_mixture(corpus[fold_of != fold], max_iter=1, multiple=passes.LANES)
+        counts.append(n_compiled())
+    np.testing.assert_array_equal(counts[-1], counts[0])
 
 
 def test_restarts_and_iterations_share_one_compilation():

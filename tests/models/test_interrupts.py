@@ -23,19 +23,19 @@ SMALL = {"n_topics": 3, "n_init": 1, "max_iter": 12, "tol": 0.0}
 def passes(monkeypatch):
     """`passes(n)` interrupts the n-th pass from now on, and counts them."""
     counted = {"at": 0, "done": 0}
-    e_step = em.e_step
+    run = em.LocalShards.run
 
     def counting(*args):
         counted["done"] += 1
         if counted["done"] == counted["at"]:
             raise KeyboardInterrupt
-        return e_step(*args)
+        return run(*args)
 
     def interrupt(at):
         counted.update(at=at, done=0)
         return counted
 
-    monkeypatch.setattr(em, "e_step", counting)
+    monkeypatch.setattr(em.LocalShards, "run", counting)
     return interrupt
 
 

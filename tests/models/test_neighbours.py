@@ -90,3 +90,31 @@ def test_likelihood_counts_tokens_under_the_mixed_probabilities():
     one, two = (caption_log_likelihood(near, captions, empirical, truth, n) for n in (1, 2))
     assert one == pytest.approx(2 * np.log(0.05))
     assert two == pytest.approx(2 * np.log(0.5))
+
+
+def test_rows_in_float32_are_ranked_by_their_true_cosines(rng):
+    features = unit_rows(rng.normal(size=(300, 5))).astype(np.float32)
+    queries = rng.normal(size=(20, 5))
+    expected = nearest(queries, features.astype(np.float64), 10, "exact").rows
+    for search in ("exact", "faiss"):
+        np.testing.assert_array_equal(nearest(queries, features, 10, search).rows, expected)
+
+
+def test_lists_on_disk_find_nearly_all_of_the_nearest(rng):
+    centres = rng.normal(size=(40, 16))
+    features = (centres[rng.integers(40, size=12_000)] + 0.5 * rng.normal(size=(12_000, 16))).astype(
+        np.float32
+    )
+    queries = features[:200]
+    true, found = (nearest(queries, features, 10, search) for search in ("exact", "lists"))
+    recall = np.mean([len(np.intersect1d(a, b)) / 10 for a, b in zip(true.rows, found.rows, strict=True)])
+    assert recall > 0.9
+    np.testing.assert_array_equal(found.rows[:, 0], np.arange(200))
+    assert (np.diff(found.cosines, axis=1) <= 1e-12).all()
+
+
+def test_the_search_follows_from_the_sizes():
+    assert neighbours.plan_of(100, 5_000, 512) == "exact"
+    assert neighbours.plan_of(100, 1_000_000, 512) == "faiss"
+    assert neighbours.plan_of(1, 1_000_001, 512) == "lists"
+    assert neighbours.plan_of(1_000_000, 1_000_000, 512) == "lists"

@@ -52,6 +52,14 @@ def brute_force(p, caption_length):
     ]
 
 
+def test_alternatives_are_judged_by_themselves(tmp_path, probabilities):
+    scores = build(tmp_path, probabilities).scores("grass OR water, -golden gate")
+    p = probabilities
+    with np.errstate(divide="ignore"):
+        expected = np.log(1 - (1 - p[:, 1]) * (1 - p[:, 2])) + np.log(1 - p[:, 3])
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("caption_length", [1.0, 3.5])
 def test_search_agrees_with_brute_force(tmp_path, probabilities, caption_length):
     index = build(tmp_path, probabilities)

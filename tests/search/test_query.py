@@ -24,7 +24,14 @@ WORDS = Vocabulary(["tiger", "grass", "water", "golden gate", "polar bear", "caf
 LEXICON = Lexicon(WORDS)
 
 any_word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
-any_terms = st.lists(st.builds(Term, any_word, st.booleans()))
+
+
+def joined_where_possible(terms):
+    pairs = zip([Term("", False), *terms], terms, strict=False)
+    return [term._replace(joined=term.joined and before.wanted and term.wanted) for before, term in pairs]
+
+
+any_terms = st.lists(st.builds(Term, any_word, st.booleans(), st.booleans())).map(joined_where_possible)
 
 
 @given(any_terms)
@@ -55,6 +62,9 @@ def test_any_text_is_terms_or_one_clear_error(text):
         ('"-20°C"', [Term("-20°C")]),
         ('"tiger"grass', [Term("tiger"), Term("grass")]),
         (" ,\n", []),
+        ("tiger OR lion -water", [Term("tiger"), Term("lion", joined=True), Term("water", False)]),
+        ("a | b |c", [Term("a"), Term("b", joined=True), Term("|c")]),
+        ('"OR" -OR or', [Term("OR"), Term("OR", False), Term("or")]),
     ],
 )
 def test_syntax(text, terms):
@@ -70,6 +80,10 @@ def test_syntax(text, terms):
         ('tiger -"', "the quote before 'the end' is never closed"),
         ('tiger ""', "quotes with nothing between them"),
         ("tiger - water", "a minus stands alone"),
+        ("OR tiger", "OR stands alone"),
+        ("tiger OR", "OR stands alone"),
+        ("tiger OR | water", "OR stands alone"),
+        ("tiger OR -water", "OR joins words that are wanted"),
         ("water -Water", "both wants 'water' and leaves it out"),
     ],
 )
@@ -116,6 +130,38 @@ def test_a_query_can_be_written_and_parsed_again(words, data):
     assert len(query.wanted) == sum(signs)
 
 
+ALIKE = Lexicon(Vocabulary(["golden", "gate", "golden gate", "golden gate bridge", "sea"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "unwanted"),
+    [
+        ("golden gate", ["golden gate"], []),
+        ("sea Golden  GATE bridge", ["sea", "golden gate bridge"], []),
+        ("golden, gate", ["golden", "gate"], []),
+        ('"golden" gate', ["golden", "gate"], []),
+        ("sea -golden gate", ["sea"], ["golden gate"]),
+        ("golden -gate", ["golden"], ["gate"]),
+        ("gate golden", ["gate", "golden"], []),
+    ],
+)
+def test_words_that_are_a_tag_together_need_no_quotes(text, wanted, unwanted):
+    query = ALIKE.parse(text)
+    assert [word for word, _ in query.wanted] == wanted
+    assert [word for word, _ in query.unwanted] == unwanted
+    assert ALIKE.parse(str(query)) == query
+
+
+@pytest.mark.parametrize("text", ["tiger OR golden gate, grass -water", "grass tiger or golden gate -water"])
+def test_alternatives(text):
+    query = LEXICON.parse(text)
+    assert [[word for word, _ in group] for group in query.any_of] == [["tiger", "golden gate"]]
+    assert [word for word, _ in query.wanted] == ["grass"]
+    assert str(query) == 'grass, tiger OR "golden gate", -water'
+    assert LEXICON.parse(str(query)) == query
+    assert LEXICON.parse("tiger OR Tiger").any_of == ()
+
+
 def test_unknown_words_bring_the_nearest_known_ones():
     with pytest.raises(UnknownWords) as caught:
         LEXICON.parse("tigre grass -bear zzz")
@@ -135,7 +181,8 @@ def test_unknown_words_bring_the_nearest_known_ones():
     ("text", "suggestion"),
     [
         ("tigre -watr", "tiger -water"),
-        ("golden gate", '"golden gate"'),
+        ("golden gte", '"golden gate"'),
+        ("tigre OR watr", "tiger OR water"),
         ("gras tiger", "grass tiger"),
         ('"brown bear"', '"polar bear"'),
     ],

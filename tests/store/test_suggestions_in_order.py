@@ -101,3 +101,12 @@ def test_the_first_few_are_found_without_reading_all(tmp_path):
             return len(counted)
 
     assert steps(2000) < 3 * steps(200)
+
+
+def test_all_of_them_are_counted_without_looking_at_each(catalog):
+    """Decided, of a word that nobody wants, of a photo without a file, or of one that another took the place of."""
+    catalog.words.set_policy("e", "never", None)
+    catalog.files.put("8.jpg", b"\x99" * 32, 1, 1, "")
+    everything = catalog.suggestions.open(1)
+    assert catalog.suggestions.count_open(1) == (len(everything), len({s.image for s in everything}))
+    assert len({s.image for s in everything}) < 38

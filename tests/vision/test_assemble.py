@@ -11,7 +11,7 @@ from topicture.vision.recipe import Recipe
 
 
 def corpus_of(sizes, rng):
-    """A corpus of invented measurements with that many regions a photo."""
+    """A corpus of invented measurements with that many regions per photo."""
     recipe = Recipe(("deep", "regions:blobs"))
     identity = Projection(np.zeros(3, np.float32), np.eye(3, dtype=np.float32))
     features = Features(recipe, {}, {"regions:blobs": identity})

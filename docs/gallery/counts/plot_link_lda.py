@@ -20,7 +20,7 @@ for name, model in models.items():
     print(f"{name:10} accuracy {sample.judge(model).accuracy:.3f}, {model.result_}")
 
 # %%
-# The bound, pass by pass. What began with stochastic steps starts higher, and ends as high.
+# The bound, pass by pass. What began with stochastic steps starts higher, and here it also ends higher.
 
 figure, (axes,) = panels(["the bound, pass by pass"], (6, 3))
 for name, look in line_looks(models).items():

@@ -20,7 +20,7 @@ print(f"accuracy on hidden captions: {sample.judge(model).accuracy:.3f}")
 
 position = int(sample.corpus.tagged.nonzero()[0][3])
 (p,) = model.label_regions(sample.corpus[[position]])
-words = region_labels(p, sample.corpus.vocabulary)
+words = [best.word for best in region_labels(p, sample.corpus.vocabulary)]
 figure = labelled_regions(
     sample.scenes[position].pixels,
     sample.regions(position),

@@ -13,10 +13,10 @@ from topicture import make_annotator
 from topicture.annotations.figures.style import line_looks, panels
 from topicture.demo.sample import sample_photos
 
-sample = sample_photos()
-dba = make_annotator("dba", alpha=1.0).fit(sample.corpus).annotate(sample.corpus)
-emm = make_annotator("emm-ml").fit(sample.corpus).annotate(sample.corpus)
-learned = make_annotator("emm-ml", learn_lam=True).fit(sample.corpus).annotate(sample.corpus)
+sample = sample_photos(120)
+dba = make_annotator("dba", alpha=1.0, score="map").fit(sample.corpus).annotate(sample.corpus)
+emm = make_annotator("emm-ml", score="map").fit(sample.corpus).annotate(sample.corpus)
+learned = make_annotator("emm-ml", learn_lam=True, score="map").fit(sample.corpus).annotate(sample.corpus)
 print(f"largest difference with equal rates: {np.abs(dba - emm).max():.1e}")
 print(f"largest difference with learned rates: {np.abs(dba - learned).max():.1e}")
 

@@ -7,7 +7,7 @@ still be true, with probability
 
 .. math::  \\rho = \\frac{p (1 - c)}{1 - p c} .
 
-From tags alone :math:`c` can't be known: rare and often forgotten look the same. A few answers to questions about
+From tags alone :math:`c` can't be known: rare and often forgotten look the same. A hundred answers to questions about
 missing words settle it.
 """
 

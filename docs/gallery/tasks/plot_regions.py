@@ -23,7 +23,8 @@ model = make_annotator("region-logistic", max_iter=30).fit(sample.corpus)
 def with_words(position):
     (p,) = model.label_regions(sample.corpus[[position]])
     has = sample.corpus[[position]].captions.toarray()[0] > 0
-    words = region_labels(p * has if has.any() else p, sample.corpus.vocabulary)
+    best = region_labels(p * has if has.any() else p, sample.corpus.vocabulary)
+    words = [suggestion.word for suggestion in best]
     caption = ", ".join(sample.scenes[position].words) if has.any() else "no tags"
     return labelled_regions(sample.scenes[position].pixels, sample.regions(position), words, title=caption)
 

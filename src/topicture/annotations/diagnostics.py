@@ -66,7 +66,7 @@ class CalibrationPoint(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """`meant` was missed, and `suggested` wrongly suggested, on so many photos."""
+    """`meant` was missed, and `suggested` wrongly suggested, on this many photos."""
 
     meant: int
     suggested: int

@@ -114,7 +114,7 @@ def _covered(rows: Rows, tagged: NDArray[np.int64], judges: NDArray[np.int64]) -
 
 
 class Point(NamedTuple):
-    """How well the test images were annotated once so many photos were tagged."""
+    """How well the test images were annotated once this many photos were tagged."""
 
     n_tagged: int
     mean_average_precision: float

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 LEAST_SHARE = 0.005  # of the weights of a blend
 MAX_IMAGES = 5000  # of a larger collection a sample stands for all
-# Posteriors that agree to so many decimals are alike; the image nearer to the topic's middle is then the more typical.
+# Posteriors that agree to this many decimals are alike; the image nearer to the topic's middle is then more typical.
 ALIKE = 2
 
 

@@ -2,7 +2,7 @@
 
 from topicture.atomic.files import write_atomically
 from topicture.atomic.folders import finish_replacing, new_folder
-from topicture.atomic.leftovers import remove_leftovers
+from topicture.atomic.leftovers import remove_leftovers, work_folder
 from topicture.atomic.syncing import make_folder, sync_file, sync_folder, sync_tree
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "sync_file",
     "sync_folder",
     "sync_tree",
+    "work_folder",
     "write_atomically",
 ]

@@ -21,7 +21,7 @@ from topicture.moved import renamed
 
 __all__ = ["Batches", "Chunk", "Image", "Sizes", "Tokens"]
 
-_OWN_SHAPE = 512  # images
+_OWN_SHAPE = 4096  # images: in so many, padding costs more than compiling once more, such as for another fold
 VIEWS = ("captions", "visual_words", "regions", "region_words", "descriptor")
 
 
@@ -75,8 +75,8 @@ class Batches:
     ----------
     views : names of the corpus fields that the model reads
     block_images : from the padded sizes of a group, how many images one scan step should hold
-    chunk_images, chunk_bytes : at most so many images, and so much memory, are padded and worked on at once
-    max_shapes : at most so many padded shapes
+    chunk_images, chunk_bytes : at most this many images, and this much memory, are padded and worked on at once
+    max_shapes : at most this many padded shapes
     keep_bytes : padded chunks are kept if all of them together take no more
     multiple : the number of blocks of a chunk is a multiple of this (the number of devices)
     """
@@ -112,14 +112,15 @@ class Batches:
         self._kept: dict[int, Chunk] = {}
 
     def __iter__(self) -> Iterator[Chunk]:
-        for i, plan in enumerate(self._plans):
-            if i in self._kept:
-                yield self._kept[i]
-                continue
-            chunk = Chunk(plan.rows, self._pad(plan))
-            if self._keep:
-                self._kept[i] = chunk
-            yield chunk
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, i: int) -> Chunk:
+        if i in self._kept:
+            return self._kept[i]
+        chunk = Chunk(self._plans[i].rows, self._pad(self._plans[i]))
+        if self._keep:
+            self._kept[i] = chunk
+        return chunk
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -279,7 +280,8 @@ def _plan(
 def _cut(sizes: np.ndarray, max_shapes: int) -> list[np.ndarray]:
     """The images in at most `max_shapes` groups of similar size, cut where that saves most padding.
 
-    Every group costs a compilation, so the fewest groups are taken that come within a tenth of the least volume.
+    Every group costs a compilation, so the fewest groups are taken that come near the least volume: within a tenth, or
+    within a half where there are so few images that compiling takes longer than learning from them.
     """
     cost = _volume(sizes)
     order = np.argsort(cost, kind="stable")
@@ -304,7 +306,8 @@ def _cut(sizes: np.ndarray, max_shapes: int) -> list[np.ndarray]:
             }
         )
     totals = [table[len(starts)][0] for table in best[1:]]
-    n_groups = 1 + next(g for g, total in enumerate(totals) if total <= 1.1 * min(totals))
+    allowed = 1.1 if len(order) >= _OWN_SHAPE else 1.5
+    n_groups = 1 + next(g for g, total in enumerate(totals) if total <= allowed * min(totals))
     cuts, j = [len(order)], len(starts)
     for table in best[n_groups:0:-1]:
         j = table[j][1]

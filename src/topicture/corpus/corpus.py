@@ -30,11 +30,11 @@ class Corpus:
     image_ids : (D,) str, distinct
     vocabulary : Vocabulary of V words
     captions : (D, V) sparse counts; an all-zero row means "not tagged"
-    regions : (R, F) float, all regions stacked, or None
+    regions : (R, F) float64 or float32, all regions stacked, or None
     region_offsets : (D+1,) int; the regions of image d are rows region_offsets[d]:region_offsets[d+1]
     region_words : (R, U) sparse counts of visual words in each region, or None
     visual_words : (D, U) sparse counts of visual words in each image, or None
-    descriptor : (D, L) float, or None
+    descriptor : (D, L) float64 or float32, or None; dense views may be mapped from disk
     """
 
     image_ids: np.ndarray
@@ -175,21 +175,33 @@ class Corpus:
         rows = np.atleast_1d(rows)
         if rows.size == 0:
             raise CorpusError(f"corpus: the selection of its {len(self)} images is empty")
+        times = np.bincount(rows)
+        if times.max() > 1:
+            twice = str(self.image_ids[int(np.argmax(times > 1))])
+            raise CorpusError(f"image_ids: {twice!r} occurs {times.max()} times")
         views: dict[str, Any] = {}
         if self.region_offsets is not None:
             sizes = self.n_regions[rows]
             region_rows = checks.ranges(self.region_offsets[rows], sizes)
             views["region_offsets"] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-            views["regions"] = None if self.regions is None else self.regions[region_rows]
-            views["region_words"] = None if self.region_words is None else self.region_words[region_rows]
-        return Corpus(
+            views["regions"] = checks.take_rows(self.regions, region_rows)
+            views["region_words"] = checks.take_rows(self.region_words, region_rows)
+        return self._with(
             image_ids=self.image_ids[rows],
-            vocabulary=self.vocabulary,
             captions=self.captions[rows],
-            visual_words=None if self.visual_words is None else self.visual_words[rows],
-            descriptor=None if self.descriptor is None else self.descriptor[rows],
+            visual_words=checks.take_rows(self.visual_words, rows),
+            descriptor=checks.take_rows(self.descriptor, rows),
             **views,
         )
+
+    def _with(self, **changes: Any) -> "Corpus":
+        """A corpus made of parts of this one: they were checked when this one was made, and may be large."""
+        made = object.__new__(Corpus)
+        for field in fields(self):
+            value = changes.get(field.name, getattr(self, field.name))
+            checks.freeze(value)
+            object.__setattr__(made, field.name, value)
+        return made
 
     def without_captions(self, mask: Any = None) -> "Corpus":
         """The same images untagged: all of them, or those where the boolean mask (D,) is true."""
@@ -198,8 +210,7 @@ class Corpus:
             raise CorpusError(f"without_captions: the mask has shape {hidden.shape}, not ({len(self)},)")
         keep = sparse.dia_array((np.where(hidden, 0.0, 1.0)[None, :], [0]), shape=(len(self), len(self)))
         captions = checks.canonical(keep @ self.captions)
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Corpus(**{**values, "captions": captions})
+        return self._with(captions=captions)
 
     def split(self, parts: Sequence[float] | Sequence[int], *, seed: int) -> tuple["Corpus", ...]:
         """Random disjoint parts: fractions that sum to at most 1, or numbers of images.

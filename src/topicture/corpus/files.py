@@ -61,8 +61,8 @@ def load(folder: Path, *, mmap: bool) -> dict[str, Any]:
     }
     for name in header["dense"]:
         fields[name] = _read(folder / f"{name}.npy", mmap)
-        dtype, ndim = (np.int64, 1) if name == "region_offsets" else (np.float64, 2)
-        if fields[name].dtype != dtype or fields[name].ndim != ndim:
+        dtypes, ndim = ((np.int64,), 1) if name == "region_offsets" else ((np.float64, np.float32), 2)
+        if fields[name].dtype not in dtypes or fields[name].ndim != ndim:
             raise CorpusError(f"{folder / name}.npy: not the array that a corpus stores")
     for name, shape in header["sparse"].items():
         parts = tuple(_read(folder / f"{name}.{part}.npy", mmap) for part in ("data", "indices", "indptr"))

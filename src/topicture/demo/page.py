@@ -8,7 +8,8 @@ import numpy as np
 from PIL import Image
 
 from topicture.app.pages.render import render
-from topicture.demo.run import SHOWN, TITLES, DemoReport, Example
+from topicture.demo.run import NO_CHANCE, SHOWN, TITLES, DemoReport, Example
+from topicture.extras import has_module
 
 __all__ = ["page_of"]
 
@@ -23,9 +24,12 @@ def page_of(report: DemoReport) -> str:
         report=report,
         shown=[name for name in SHOWN if any(_applies(score.measures[name]) for score in report.scores)],
         titles=TITLES,
+        no_chance=NO_CHANCE if report.has_infinite else "",
         number=_number,
         photos={example.image_id: _photo(example.pixels) for example in report.examples},
-        regions=[_labelled(example) for example in with_regions[:N_REGION_PICTURES]],
+        regions=[
+            _labelled(example) for example in with_regions[:N_REGION_PICTURES] if has_module("matplotlib")
+        ],
     )
 
 
@@ -37,6 +41,8 @@ def _number(value: float) -> str:
     """Shares with three digits, lengths and perplexities with one, nothing where a measure does not apply."""
     if np.isnan(value):
         return ""
+    if np.isinf(value):
+        return "∞"
     return f"{value:.3f}" if value < 2 else f"{value:.1f}"
 
 

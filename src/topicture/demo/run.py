@@ -18,13 +18,24 @@ from topicture.corpus import Corpus
 from topicture.demo.scenes import VOCABULARY, Scene, render_scenes
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
+from topicture.models.blends.trials import AutoStep
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 from topicture.vision.measure import photo_regions
 from topicture.vision.pipeline import Photo, describe
 from topicture.vision.recipe import Recipe
 
-__all__ = ["DEMO_MODELS", "SHOWN", "TITLES", "DemoReport", "Example", "LabelledRegions", "Score", "run_demo"]
+__all__ = [
+    "DEMO_MODELS",
+    "NO_CHANCE",
+    "SHOWN",
+    "TITLES",
+    "DemoReport",
+    "Example",
+    "LabelledRegions",
+    "Score",
+    "run_demo",
+]
 
 RECIPE = Recipe(("deep", "regions:deep", "visual_words:deep"), network="lite0", n_words=100)
 DEMO_MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -33,6 +44,7 @@ DEMO_MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("lap-var1", {"n_topics": 20, "n_init": 2}),
     ("corr-lda", {"n_topics": 40, "n_init": 1, "max_iter": 40}),
     ("nlsa", {}),
+    ("auto", {}),
 )
 SHOWN = ("accuracy", "complete_length", "f1", "normalised_score", "perplexity", "region_accuracy")
 TITLES = {
@@ -44,6 +56,9 @@ TITLES = {
     "region_accuracy": ("Regions", "whose true word is the first or second", True),
 }
 """Measure -> title, what it is, whether more is better."""
+
+NO_CHANCE = "∞: the model gives some of the hidden words no chance at all; one such word is enough."
+"""Why a perplexity may be infinite."""
 
 Report = Callable[[str, int, int | None], None]
 """Told the name of a stage, how much of it is done, and how much there is in all (None: not known)."""
@@ -92,11 +107,18 @@ class DemoReport:
     region_model: str | None
     examples: tuple[Example, ...]
 
+    @property
+    def has_infinite(self) -> bool:
+        """Whether `NO_CHANCE` needs to be told."""
+        return any(np.isinf(value) for score in self.scores for value in score.measures.values())
+
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the pictures, as JSON values; a measure that does not apply is null."""
+        """Everything but the pictures, as JSON values; a measure that does not apply, or is infinite, is null."""
         scores = [asdict(score) for score in self.scores]
         for score in scores:
-            score["measures"] = {k: None if np.isnan(v) else float(v) for k, v in score["measures"].items()}
+            score["measures"] = {
+                k: float(v) if np.isfinite(v) else None for k, v in score["measures"].items()
+            }
         examples = [
             {
                 "image_id": example.image_id,
@@ -189,7 +211,7 @@ def _learn(
     stage = f"Learning {name}"
     report(stage, 0, None)
     annotator = make_annotator(name, **settings)
-    annotator.fit(partly_tagged, callback=lambda progress: report(stage, *_share(progress)))
+    annotator.fit(partly_tagged, callback=lambda progress: _tell(progress, stage, name, report))
     probabilities = annotator.annotate(partly_tagged[hidden])
     seconds = time.perf_counter() - start
     report(stage, 1, 1)
@@ -198,10 +220,13 @@ def _learn(
     return Score(name, seconds, annotator.result_, measures), annotator, probabilities
 
 
-def _share(progress: Any) -> tuple[int, int | None]:
-    """Iterations done and at most to do, over all restarts."""
-    done = progress.restart * (progress.max_iter + 1) + progress.iteration + 1
-    return done, progress.n_restarts * (progress.max_iter + 1)
+def _tell(progress: Any, stage: str, model: str, report: Report) -> None:
+    """Iterations done and at most to do, over all restarts; of a blend, its members."""
+    if isinstance(progress, AutoStep):
+        report(stage, progress.done, progress.total)
+    elif model != "auto":  # the steps of its members would make the bar jump
+        done = progress.restart * (progress.max_iter + 1) + progress.iteration + 1
+        report(stage, done, progress.n_restarts * (progress.max_iter + 1))
 
 
 def _with_regions(

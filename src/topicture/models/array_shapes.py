@@ -89,6 +89,7 @@ ARRAYS: dict[str, dict[str, str]] = {
     "logistic": {**_VIEW, "weights": "L V", "offset": "V", "centre": "L"},
     "label-spreading": {
         **_VIEW,
+        **_CAPTIONS,  # in place of a large dense table
         "centre": "L",
         "weight": "L",
         "rows": "N L",

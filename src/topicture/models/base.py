@@ -1,21 +1,35 @@
 """What every annotator can do, and what the EM-fitted ones share."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from topicture.corpus import Corpus, Vocabulary
 from topicture.corpus.batches import missing_view
+from topicture.devices import on_chosen_device
 from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
 from topicture.models.array_shapes import check_arrays
 from topicture.models.checks import ParameterChecks
 from topicture.models.files import read_model, write_model
+from topicture.models.leading_words import leading_words
 
-__all__ = ["Annotator", "columns_of"]
+__all__ = ["Annotator", "AnswerBlock", "columns_of"]
+
+# Images of a block: what a model holds per image and word while it answers is some 64 bytes, in all about this much.
+_BLOCK_BYTES = 256 << 20
+_BYTES_PER_WORD = 64
+_BLOCK_IMAGES = (64, 8192)
+
+
+class AnswerBlock(NamedTuple):
+    """Answers for some images that stand side by side in a corpus."""
+
+    rows: slice
+    p: Any  # (B, V) float32, or sparse where only the most probable words were asked for
 
 
 def columns_of(corpus: Corpus, view: str) -> int | None:
@@ -60,7 +74,8 @@ class Annotator(ParameterChecks, BaseEstimator):
         """
         columns = self._columns(corpus)
         self._check_params()
-        self._fit(_in_canonical_order(corpus), callback)
+        with on_chosen_device():
+            self._fit(_in_canonical_order(corpus), callback)
         self.vocabulary_ = corpus.vocabulary
         self.columns_ = columns
         return self
@@ -81,7 +96,46 @@ class Annotator(ParameterChecks, BaseEstimator):
         a user or a blend, gets the same answer.
         """
         self._check_usable(corpus)
-        return self._finite(self._annotate(corpus, **options))
+        blocks = self._blocks(corpus, options)
+        first = next(blocks)
+        if len(first.p) == len(corpus):
+            return first.p
+        p = np.empty((len(corpus), len(self.vocabulary_)))
+        p[first.rows] = first.p
+        for rows, part in blocks:
+            p[rows] = part
+        return p
+
+    @final
+    def annotate_blocks(
+        self, corpus: Corpus, top: int | None = None, **options: Any
+    ) -> Iterator[AnswerBlock]:
+        """What `annotate` says, in float32 and block by block: nothing of size images x words is ever held.
+
+        With `top`, only the so many most probable words of each image, as a sparse matrix. An image's answer is the
+        same whatever block it is in.
+        """
+        self._check_usable(corpus)
+        if top is not None and top < 1:
+            raise TopictureError(f"{self.name}: top is a number of words, at least 1; got {top}")
+        blocks = ((rows, p.astype(np.float32)) for rows, p in self._blocks(corpus, options))
+        return (AnswerBlock(rows, p if top is None else leading_words(p, top)) for rows, p in blocks)
+
+    def _blocks(self, corpus: Corpus, options: dict[str, Any]) -> Iterator[AnswerBlock]:
+        size = int(np.clip(_BLOCK_BYTES // (_BYTES_PER_WORD * len(self.vocabulary_)), *_BLOCK_IMAGES))
+        for start in range(0, len(corpus), size):
+            rows = slice(start, min(start + size, len(corpus)))
+            whole = rows == slice(0, len(corpus))
+            # An option with a row per image is cut as the images are.
+            own = {
+                name: value[rows]
+                if not whole and getattr(value, "shape", ())[:1] == (len(corpus),)
+                else value
+                for name, value in options.items()
+            }
+            with on_chosen_device():
+                p = self._finite(self._annotate(corpus if whole else corpus[rows], **own))
+            yield AnswerBlock(rows, p)
 
     def _finite(self, p: np.ndarray) -> np.ndarray:
         """An answer, unless it is none: a model file may hold numbers that overflow on the way."""
@@ -210,5 +264,6 @@ class Annotator(ParameterChecks, BaseEstimator):
 
 def _in_canonical_order(corpus: Corpus) -> Corpus:
     """Images sorted by id, so that a fit does not depend on the order in which they were given."""
-    order = np.argsort(corpus.image_ids, kind="stable")
-    return corpus if np.array_equal(order, np.arange(len(order))) else corpus[order]
+    if np.all(corpus.image_ids[:-1] < corpus.image_ids[1:]):
+        return corpus
+    return corpus[np.argsort(corpus.image_ids, kind="stable")]

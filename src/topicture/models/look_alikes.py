@@ -25,7 +25,7 @@ _COSINE = 0.85
 _COSINE_IN_ONE_PLACE = 0.8
 # In fewer columns, images of one kind are as close to one another as copies are.
 _FEWEST_COLUMNS = 32
-# Candidates are found in so many dimensions; where more than a few of the pairs are, in all.
+# Candidates are found in this many dimensions; where more than a few of the pairs are, in all.
 _DIMENSIONS = 64
 _FEW = 0.01
 _MARGIN = 1e-5  # of float32

@@ -3,22 +3,31 @@ r"""Soft inference: words of an image from the tagged images nearest to it in a 
 P(w) proportional to sum over the Z nearest of [cos_j]_+ w_j; where no neighbour has a positive cosine and a word, P is
 the empirical distribution. A cosine with a vector of length 0 is 0. Neighbours are ranked by cosine rounded to 12
 decimals, ties to the lower index (2.7).
+
+Up to a million images the search is exact. Beyond, and where all products would take too long, faiss keeps compressed
+vectors in lists on disk [jegou2011product]: the lists nearest to a query give candidates, ranked by their true cosines.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from topicture.errors import ModelFileError
+from topicture.extras import has_module, optional_module
 
 __all__ = [
+    "EXACT_ROWS",
     "Neighbours",
     "blocks",
     "caption_log_likelihood",
     "log_likelihood_of_captions",
     "nearest",
+    "plan_of",
     "ranked_images",
     "soft_inference",
     "unit_rows",
@@ -28,11 +37,20 @@ _BLOCK_BYTES = 64 << 20
 _DECIMALS = 12
 # Rounding moves a cosine by at most half a unit of the last decimal, so this margin keeps every possible neighbour.
 _MARGIN = 2 * 10.0**-_DECIMALS
-# From so many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
+# From this many cosines on, faiss (float32, blocked, with heaps) finds the candidates; below, a partition is as fast.
 _MANY = 100_000_000
+_MANY_ROWS = 20_000
 _N_SPARE = 32
+# More rows, or more multiplications (some ten minutes of one core), and lists on disk give candidates.
+EXACT_ROWS = 1_000_000
+_EXACT_PRODUCTS = 2e13
+# Lists: so many times the root of the number of rows; rows per list to learn them from; lists that a query looks at;
+# columns that one byte stands for; candidates, as a multiple of what is asked for.
+_LISTS, _ROWS_PER_LIST, _PROBES, _COLUMNS_PER_BYTE, _CANDIDATES = 4, 40, 32, 2, 4
 # Groups of columns whose largest cosines bound the n-th largest; the more, the fewer candidates stay.
 _N_GROUPS = 256
+# How far the squared length of a row may be from 1 for it to count as 1, in float64 and float32.
+_UNIT = (1e-14, 1e-6)
 # In captions' likelihoods so much of the mass is the empirical distribution: no word has probability 0.
 _BACKGROUND = 0.1
 
@@ -61,23 +79,43 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
     """The n rows of features (N, K) with the largest cosine for every query (D, K).
 
     `search` is "exact", "faiss" (candidates in float32, their order in float64; queries with more equal cosines at the
-    border than candidates can tell are searched exactly) or "auto" (faiss for large products). All give the same rows.
+    border than candidates can tell are searched exactly), "lists" (compressed, on disk; nearly all of the nearest) or
+    "auto" (see `plan_of`; without faiss "exact"). All but lists give the same rows.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        queries, features = unit_rows(queries), unit_rows(features)
-    if not (np.isfinite(queries).all() and np.isfinite(features).all()):
-        raise ModelFileError("the model holds numbers too large to compare pictures by; learn again")
+    queries, features = _comparable(queries), _comparable(features)
     n = min(n, len(features))
     if search == "auto":
-        search = (
-            "faiss" if len(queries) * len(features) >= _MANY and n + _N_SPARE < len(features) else "exact"
-        )
+        search = plan_of(len(queries), *features.shape)
+        search = search if n + _N_SPARE < len(features) and has_module("faiss") else "exact"
     rows = np.zeros((len(queries), n), np.int64)
     cosines = np.zeros((len(queries), n))
-    find = _nearest_by_faiss(features, n) if search == "faiss" else _nearest_by_partition(features, n)
-    for block in blocks(len(queries), 8 * len(features)):
-        rows[block], cosines[block] = find(queries[block])
+    by_partition = search == "exact"
+    find = _FINDERS[search](features, n)
+    # faiss cuts its work itself; what is held per query are the candidates' features.
+    held = 8 * len(features) if by_partition else 8 * (_CANDIDATES * n + _N_SPARE) * features.shape[1]
+    for block in blocks(len(queries), held):
+        rows[block], cosines[block] = find(np.asarray(queries[block], np.float64))
     return Neighbours(rows, cosines)
+
+
+def plan_of(n_queries: int, n_rows: int, n_columns: int) -> str:
+    """How "auto" searches: "exact", "faiss" (exact, too) or "lists"."""
+    products = float(n_queries) * n_rows * n_columns
+    if n_rows > EXACT_ROWS or (products > _EXACT_PRODUCTS and n_rows > _MANY_ROWS):
+        return "lists"
+    return "faiss" if n_queries * n_rows >= _MANY or n_rows >= _MANY_ROWS else "exact"
+
+
+def _comparable(features: np.ndarray) -> np.ndarray:
+    """Rows of length 1. Those that are so already, such as a model's own, are not copied: they may be many."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("nk,nk->n", features, features, dtype=np.float64)
+        if np.all((np.abs(squares - 1) < _UNIT[features.dtype == np.float32]) | (squares == 0)):
+            return features
+        features = unit_rows(features)
+    if not np.isfinite(features).all():
+        raise ModelFileError("the model holds numbers too large to compare pictures by; learn again")
+    return features
 
 
 def soft_inference(
@@ -125,11 +163,29 @@ def log_likelihood_of_captions(p_w: np.ndarray, empirical: np.ndarray, truth: sp
 
 def _nearest_by_partition(features: np.ndarray, n: int):
     def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        cosines = queries @ features.T
-        query, row = np.nonzero(cosines >= _border(cosines, n)[:, None] - _MARGIN)
-        return _best(query, row, cosines[query, row], len(queries), n)
+        if features.dtype == np.float64:
+            cosines = queries @ features.T
+            query, row = np.nonzero(cosines >= _border(cosines, n)[:, None] - _MARGIN)
+            return _best(query, row, cosines[query, row], len(queries), n)
+        cosines = queries.astype(np.float32) @ features.T
+        query, row = np.nonzero(cosines >= _border(cosines, n)[:, None] - _off(features))
+        exact = np.concatenate(
+            [
+                np.zeros(0),
+                *(
+                    np.einsum("ck,ck->c", queries[query[part]], features[row[part]].astype(np.float64))
+                    for part in blocks(len(row), 16 * features.shape[1])
+                ),
+            ]
+        )
+        return _best(query, row, exact, len(queries), n)
 
     return find
+
+
+def _off(features: np.ndarray) -> float:
+    """How far a cosine in float32 may be off."""
+    return float(np.finfo(np.float32).eps * max(8.0, features.shape[1] ** 0.5))
 
 
 def _border(cosines: np.ndarray, n: int) -> np.ndarray:
@@ -145,22 +201,88 @@ def _border(cosines: np.ndarray, n: int) -> np.ndarray:
     return np.partition(best, best.shape[1] - n, axis=1)[:, best.shape[1] - n]
 
 
-def _nearest_by_faiss(features: np.ndarray, n: int):
-    import faiss  # takes half a second to load, and small collections never need it
+# The last index of each kind, kept as long as its rows are: annotating asks block after block.
+_KEPT: dict[str, tuple[Any, Any]] = {}
 
-    index = faiss.IndexFlatIP(features.shape[1])
-    index.add(features.astype(np.float32))
-    exact = _nearest_by_partition(features, n)
-    off = np.finfo(np.float32).eps * max(
-        8.0, features.shape[1] ** 0.5
-    )  # how far a cosine in float32 may be off
+
+def _index(kind: str, features: np.ndarray, make: Callable[[np.ndarray], Any]) -> Any:
+    rows, index = _KEPT.get(kind, (lambda: None, None))
+    if rows() is not features:
+        index = make(features)
+        _KEPT[kind] = weakref.ref(features, lambda gone: _forget(kind, gone)), index
+    return index
+
+
+def _forget(kind: str, gone: Any) -> None:
+    if kind in _KEPT and _KEPT[kind][0] is gone:
+        del _KEPT[kind]
+
+
+def _faiss() -> Any:
+    # It takes half a second to load, and small collections never need it.
+    return optional_module("faiss", "large", "searches by faiss")
+
+
+def _flat(features: np.ndarray) -> Any:
+    faiss = _faiss()
+
+    return _filled(faiss.IndexFlatIP(features.shape[1]), features)
+
+
+def _filled(index: Any, features: np.ndarray) -> Any:
+    for part in blocks(len(features), 4 * features.shape[1]):
+        index.add(np.ascontiguousarray(features[part], np.float32))
+    return index
+
+
+def _lists(features: np.ndarray) -> Any:
+    """Lists of compressed rows, in a file without a name that goes with the index."""
+    faiss = _faiss()
+    N, K = features.shape
+    n_lists = max(1, int(_LISTS * N**0.5))
+    n_bytes = max(m for m in range(1, max(2, K // _COLUMNS_PER_BYTE + 1)) if K % m == 0)
+    index = faiss.IndexIVFPQ(faiss.IndexFlatIP(K), K, n_lists, n_bytes, 8, faiss.METRIC_INNER_PRODUCT)
+    some = np.random.default_rng(0).choice(N, min(N, max(_ROWS_PER_LIST * n_lists, 10_000)), replace=False)
+    index.train(np.ascontiguousarray(features[np.sort(some)], np.float32))
+    index.nprobe = min(_PROBES, n_lists)
+    _filled(index, features)
+    with tempfile.TemporaryDirectory(prefix="topicture-") as folder:
+        path = str(Path(folder) / "lists")
+        faiss.write_index(index, path)
+        return faiss.read_index(path, faiss.IO_FLAG_MMAP)  # the map outlives the name of the file
+
+
+def _nearest_by_lists(features: np.ndarray, n: int):
+    index = _index("lists", features, _lists)
+    n_candidates = min(_CANDIDATES * n + _N_SPARE, len(features))
+
+    def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        _, candidates = index.search(queries.astype(np.float32), n_candidates)
+        candidates = np.sort(candidates, axis=1)
+        cosines = np.einsum("dk,dzk->dz", queries, features[candidates].astype(np.float64))
+        cosines[candidates < 0] = -2.0  # lists with too few rows: no candidate
+        order = np.lexsort((candidates, -np.round(cosines, _DECIMALS)), axis=1)[:, :n]
+        best = np.take_along_axis(candidates, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+        short = np.flatnonzero(best[0].min(axis=1, initial=0) < 0)
+        for part in blocks(len(short), 8 * len(features)):
+            best[0][short[part]], best[1][short[part]] = _nearest_by_partition(features, n)(
+                queries[short[part]]
+            )
+        return best
+
+    return find
+
+
+def _nearest_by_faiss(features: np.ndarray, n: int):
+    index = _index("flat", features, _flat)
+    exact, off = _nearest_by_partition(features, n), _off(features)
 
     def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found, candidates = index.search(queries.astype(np.float32), min(n + _N_SPARE, len(features)))
         candidates = np.sort(candidates, axis=1)  # so that ties go to the lower index
         query = np.repeat(np.arange(len(queries)), candidates.shape[1])
         row = candidates.ravel()
-        cosines = np.einsum("dk,dzk->dz", queries, features[candidates]).ravel()
+        cosines = np.einsum("dk,dzk->dz", queries, features[candidates].astype(np.float64)).ravel()
         best = _best(query, row, cosines, len(queries), n)
         if candidates.shape[1] < len(features):
             # A row beyond the candidates may belong to the best as well: one of many copies of a photo, say.
@@ -180,3 +302,10 @@ def _best(
     first = np.searchsorted(query, np.arange(n_queries))
     chosen = order[first[:, None] + np.arange(n)]
     return row[chosen], cosine[chosen]
+
+
+_FINDERS: dict[str, Callable[[np.ndarray, int], Any]] = {
+    "exact": _nearest_by_partition,
+    "faiss": _nearest_by_faiss,
+    "lists": _nearest_by_lists,
+}

@@ -6,7 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
+from topicture.corpus.checks import take_rows
 from topicture.errors import ModelFileError
+from topicture.models.neighbours import blocks
 
 __all__ = ["Inputs", "even_axes", "inputs_of"]
 
@@ -49,25 +51,31 @@ def inputs_of(corpus: Corpus, view: str, seed: int) -> Inputs:
     """Inputs that suit the corpus: lengths are those of its tagged images."""
     rows = getattr(corpus, view)
     centre, axes = np.zeros(0), np.zeros((0, 0))
+    tagged = take_rows(rows, np.flatnonzero(corpus.tagged))
     if not sparse.issparse(rows):
-        centre = rows[corpus.tagged].mean(axis=0)
+        centre = tagged.mean(axis=0, dtype=np.float64)
         n_columns = int(np.clip(len(corpus) // 2, *_COLUMNS))
         if rows.shape[1] > n_columns:
-            axes = even_axes(rows - centre, n_columns, np.random.default_rng((seed, n_columns)))
-    tagged = Inputs(centre, axes, 1.0)(rows[corpus.tagged])
-    squares = tagged.multiply(tagged) if sparse.issparse(tagged) else tagged * tagged
-    square = float(squares.sum()) / max(tagged.shape[0], 1)
+            axes = even_axes(rows, n_columns, np.random.default_rng((seed, n_columns)), centre)
+    square = 0.0
+    for block in blocks(tagged.shape[0], 16 * tagged.shape[1]):
+        some = Inputs(centre, axes, 1.0)(tagged[block])
+        square += float((some.multiply(some) if sparse.issparse(some) else some * some).sum())
+    square /= max(tagged.shape[0], 1)
     return Inputs(centre, axes, float(np.sqrt(_SQUARE_LENGTH / square)) if square > 0 else 1.0)
 
 
-def even_axes(rows: np.ndarray, n_columns: int, rng: np.random.Generator) -> np.ndarray:
-    """Orthonormal axes (L, n) that span the leading principal directions of centred rows (N, L), n <= n_columns.
+def even_axes(
+    rows: np.ndarray, n_columns: int, rng: np.random.Generator, centre: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """Orthonormal axes (L, n) that span the leading principal directions of rows (N, L) less a centre, n <= n_columns.
 
     They lie in random directions within that space: so what is known is spread over all columns, and a model may drop
     any of them.
     """
     if len(rows) > _MOST_ROWS:
         rows = rows[np.sort(rng.choice(len(rows), _MOST_ROWS, replace=False))]
+    rows = rows - centre
     if len(rows) < rows.shape[1]:
         # Few rows: their products among one another tell the same and are fewer.
         values, vectors = np.linalg.eigh(rows @ rows.T)

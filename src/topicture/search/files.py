@@ -1,7 +1,8 @@
 """A word index on disk: a folder of .npy files and index.json, replaced as a whole and opened without reading it.
 
 index.json        format, vocabulary, number of images, number type
-log_p.npy         (V, D) natural logarithm of p(word | image), one row per word
+log_p.npy         (V, D) natural logarithm of p(word | image), one row per word; where that would be large, the
+                  likeliest words of each image instead (`postings`)
 id_text.npy       uint8: the UTF-8 of all image ids, one after the other
 id_offsets.npy    int64 (D + 1,): the id of image d is id_text[id_offsets[d]:id_offsets[d + 1]]
 """
@@ -19,10 +20,13 @@ from numpy.typing import ArrayLike
 from topicture.atomic import finish_replacing, new_folder
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError, DataNotFound, TopictureError
+from topicture.search.postings import Postings, write_postings
 
 __all__ = ["ImageIds", "IndexFiles", "SearchIndexError", "open_files", "write_files"]
 
-FORMAT = 1
+FORMAT, FORMAT_OF_POSTINGS = 1, 2
+# Images times words from which on only the likeliest words of each image are kept.
+MANY_NUMBERS = 1 << 31
 DTYPES = ("float32", "float16")
 # Images whose probabilities are turned into rows together: with 300 words about 10 MB of working memory.
 BLOCK_IMAGES = 8192
@@ -62,7 +66,7 @@ class IndexFiles(NamedTuple):
 
     vocabulary: Vocabulary
     image_ids: ImageIds
-    log_p: np.ndarray  # (V, D)
+    log_p: Any  # (V, D): an array, or Postings
 
 
 # --- Write ------------------------------------------------------------------------------------------------------
@@ -85,10 +89,16 @@ def write_files(
     with _replacing(folder.absolute()) as staging:
         np.save(staging / "id_text.npy", ids.text, allow_pickle=False)
         np.save(staging / "id_offsets.npy", ids.offsets, allow_pickle=False)
-        with open(staging / "log_p.npy", "wb") as file:
-            _write_rows(file, (len(vocabulary), ids.n_images), np.dtype(dtype), blocks)
+        shape = (len(vocabulary), ids.n_images)
+        many = shape[0] * shape[1] > MANY_NUMBERS
+        if many:
+            rows = _log_blocks(blocks, *shape)
+            write_postings(staging, shape, np.dtype(dtype), rows, staging / "scratch")
+        else:
+            with open(staging / "log_p.npy", "wb") as file:
+                _write_rows(file, shape, np.dtype(dtype), blocks)
         header = {
-            "topicture_index": FORMAT,
+            "topicture_index": FORMAT_OF_POSTINGS if many else FORMAT,
             "n_images": ids.n_images,
             "dtype": dtype,
             "vocabulary": list(vocabulary),
@@ -107,10 +117,8 @@ def _write_rows(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype, blocks:
     )
     begin, done = file.tell(), 0
     file.truncate(begin + n_words * n_images * dtype.itemsize)
-    for block in _in_small_blocks(blocks):
-        strip = _log_rows(block, n_words, first_image=done).astype(dtype)
-        if done + len(block) > n_images:
-            raise CorpusError(f"there are {n_images} image ids, and probabilities of more images than that")
+    for block in _log_blocks(blocks, n_words, n_images):
+        strip = np.ascontiguousarray(block.T, dtype)
         for word, row in enumerate(strip):
             file.seek(begin + (word * n_images + done) * dtype.itemsize)
             file.write(row.data)
@@ -119,24 +127,27 @@ def _write_rows(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype, blocks:
         raise CorpusError(f"there are {n_images} image ids, and probabilities of only {done} images")
 
 
-def _in_small_blocks(blocks: Iterable[ArrayLike]) -> Iterator[np.ndarray]:
+def _log_blocks(blocks: Iterable[ArrayLike], n_words: int, n_images: int) -> Iterator[np.ndarray]:
+    """ln p of small blocks (B, V), in float32 where they come in it; ln 0 is minus infinity."""
+    done = 0
     for block in blocks:
         whole = np.asarray(block)
+        if whole.ndim != 2 or whole.shape[1] != n_words:
+            raise CorpusError(
+                f"a block of shape {whole.shape}, where each image needs {n_words} probabilities"
+            )
+        if done + len(whole) > n_images:
+            raise CorpusError(f"there are {n_images} image ids, and probabilities of more images than that")
         for start in range(0, len(whole), BLOCK_IMAGES):
-            yield whole[start : start + BLOCK_IMAGES]
-
-
-def _log_rows(block: np.ndarray, n_words: int, first_image: int) -> np.ndarray:
-    """ln p of one block as contiguous rows by word, (V, B) from (B, V); ln 0 is minus infinity."""
-    if block.ndim != 2 or block.shape[1] != n_words:
-        raise CorpusError(f"a block of shape {block.shape}, where each image needs {n_words} probabilities")
-    p = np.asarray(block.T, dtype=np.float64, order="C")
-    valid = (p >= 0) & (p <= 1 + ROUNDING)  # false for NaN
-    if not valid.all():
-        image = int(np.flatnonzero(~valid.all(axis=0))[0])
-        raise CorpusError(f"image {first_image + image}: its word probabilities are not all between 0 and 1")
-    with np.errstate(divide="ignore"):
-        return np.minimum(np.log(p), 0.0)
+            p = whole[start : start + BLOCK_IMAGES]
+            if not (p.min(initial=0.0) >= 0 and p.max(initial=0.0) <= 1 + ROUNDING):  # false for NaN
+                valid = ((p >= 0) & (p <= 1 + ROUNDING)).all(axis=1)
+                image = done + start + int(np.flatnonzero(~valid)[0])
+                raise CorpusError(f"image {image}: its word probabilities are not all between 0 and 1")
+            with np.errstate(divide="ignore"):
+                log_p = np.log(p, dtype=p.dtype if p.dtype == np.float32 else np.float64)
+            yield np.minimum(log_p, 0.0, out=log_p)
+        done += len(whole)
 
 
 @contextmanager
@@ -161,12 +172,27 @@ def open_files(folder: Path) -> IndexFiles:
         dtype = np.dtype(header["dtype"])
     except (KeyError, TypeError, ValueError, OverflowError, SyntaxError) as error:
         raise _damaged(folder / "index.json", f"incomplete header: {error}") from None
-    log_p = _map(folder / "log_p.npy", dtype, shape)
+    log_p: Any = None
+    if header["topicture_index"] == FORMAT_OF_POSTINGS:
+        log_p = _map_postings(folder, dtype, *shape)
+    else:
+        log_p = _map(folder / "log_p.npy", dtype, shape)
     offsets = _map(folder / "id_offsets.npy", np.dtype(np.int64), (shape[1] + 1,))
     text = _map(folder / "id_text.npy", np.dtype(np.uint8), (int(offsets[-1]),))
     if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
         raise _damaged(folder / "id_offsets.npy", "the offsets do not increase")
     return IndexFiles(vocabulary, ImageIds(text, offsets), log_p)
+
+
+def _map_postings(folder: Path, dtype: np.dtype, n_words: int, n_images: int) -> Postings:
+    starts = _map(folder / "posting_starts.npy", np.dtype(np.int64), (n_words + 1,))
+    if starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+        raise _damaged(folder / "posting_starts.npy", "the starts do not increase")
+    size = (int(starts[-1]),)
+    images = _map(folder / "posting_images.npy", np.dtype(np.int32), size)
+    values = _map(folder / "posting_log_p.npy", dtype, size)
+    rest = _map(folder / "posting_rest.npy", np.dtype(np.float32), (n_words,))
+    return Postings(starts, images, values, rest, n_images)
 
 
 def _header(folder: Path) -> dict[str, Any]:
@@ -177,7 +203,10 @@ def _header(folder: Path) -> dict[str, Any]:
         raise DataNotFound(f"{folder}: no search index there (index.json is missing)") from None
     except (ValueError, OSError) as error:
         raise _damaged(path, f"can't be read: {error}") from None
-    if not isinstance(header, dict) or header.get("topicture_index") != FORMAT:
+    if not isinstance(header, dict) or header.get("topicture_index") not in (
+        FORMAT,
+        FORMAT_OF_POSTINGS,
+    ):
         raise SearchIndexError(f"{path}: not a search index of format {FORMAT}; build the index again")
     return header
 

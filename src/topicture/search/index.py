@@ -5,16 +5,19 @@ by itself; for wanted words alone it is the product of [blei2003annotated]:
 
     score_i = sum_q ln p(q | r_i) + sum_u ln(1 - p(u | r_i))
 
+Of alternatives (tiger OR lion) at least one is wanted: ln(1 - prod_q (1 - p(q | r_i))).
+
 So nothing is cut off by a threshold, and an image that is sure to have an unwanted word (p = 1) is as impossible as one
 that can't have a wanted one (p = 0): both score minus infinity. `log_scores` is the only place where this is computed,
 for the index by itself and for the tool, which knows of some words for certain.
 
-Rows are stored by word, so that a query reads only its own words' rows: 4 bytes (2 in float16) per image and word.
+Rows are stored by word, so that a query reads only its own words' rows: 4 bytes (2 in float16) per image and word. Of
+more than two thousand million pairs of image and word only the likeliest words of each image are kept (`postings`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +26,7 @@ from topicture.annotations.measures.ranking import rank
 from topicture.corpus import Vocabulary
 from topicture.moved import moved
 from topicture.search.files import ImageIds, SearchIndexError, open_files, write_files
+from topicture.search.postings import Postings
 from topicture.search.query import Lexicon, Query, QueryWord
 
 __all__ = ["Hit", "WordIndex", "log_scores", "top_positions"]
@@ -47,10 +51,10 @@ class WordIndex:
     ----------
     vocabulary : Vocabulary of V words
     log_p : read-only array (V, D)
-        ln p(word | image), mapped from disk.
+        ln p(word | image), mapped from disk; of a large collection `Postings`, whose rows are made when asked for.
     """
 
-    def __init__(self, vocabulary: Vocabulary, image_ids: ImageIds, log_p: np.ndarray, source: str):
+    def __init__(self, vocabulary: Vocabulary, image_ids: ImageIds, log_p: Any, source: str):
         self.vocabulary = vocabulary
         self.log_p = log_p
         self._image_ids = image_ids
@@ -133,7 +137,7 @@ class WordIndex:
             If the index turns out to be damaged.
         """
         query = self.parse(query) if isinstance(query, str) else query
-        log_p = {word: self.log_presence(word.ids) for word in (*query.wanted, *query.unwanted)}
+        log_p = {word: self.log_presence(word.ids) for word in query.words}
         scores = log_scores(query, log_p.__getitem__, caption_length)
         best = top_positions(scores, k)
         return [
@@ -152,15 +156,24 @@ class WordIndex:
 
     def log_presence(self, words: Sequence[int]) -> Floats:
         """ln of the probability that an image has at least one of the words, which are spellings of one, (D,)."""
-        rows = [self.row(word).astype(np.float64) for word in words]
-        return rows[0] if len(rows) == 1 else _log_not(np.sum([_log_not(row) for row in rows], axis=0))
+        return _log_any([self.row(word).astype(np.float64) for word in words])
 
     def row(self, word: int) -> np.ndarray:
         """ln p(word | image) of every image, (D,); raises SearchIndexError where the row is damaged."""
-        row = self.log_p[word]
+        try:
+            row = self.log_p[word]
+        except ValueError as error:
+            raise SearchIndexError(f"{self._source}: damaged ({error}); build the index again") from None
         if not row.max(initial=-np.inf) <= 0:  # also true of NaN
             raise SearchIndexError(f"{self._source}: damaged (not log-probabilities); build the index again")
         return row
+
+    def probabilities(self, start: int, stop: int) -> np.ndarray:
+        """p(word | image) of the images from one position to another, (B, V) float32."""
+        rows = (
+            self.log_p.columns(start, stop) if isinstance(self.log_p, Postings) else self.log_p[:, start:stop]
+        )
+        return np.exp(np.asarray(rows, np.float32)).T
 
     def check(self) -> None:
         """Read all of it; raises SearchIndexError where it is damaged."""
@@ -180,7 +193,8 @@ def log_scores(
         raise ValueError(f"caption_length is a number of words, above 0; got {caption_length}")
     wanted = (log_presence(word) for word in query.wanted)
     unwanted = (caption_length * _log_not(log_presence(word)) for word in query.unwanted)
-    return np.asarray(sum((*wanted, *unwanted)))
+    groups = (_log_any([log_presence(word) for word in group]) for group in query.any_of)
+    return np.asarray(sum((*wanted, *groups, *unwanted)))
 
 
 def top_positions(scores: Floats, k: int) -> NDArray[np.int64]:
@@ -197,6 +211,11 @@ def top_positions(scores: Floats, k: int) -> NDArray[np.int64]:
     tied = np.flatnonzero(scores == least)[: k - len(above)]  # a partition alone would take any of the tied
     candidates = np.sort(np.concatenate([above, tied]))
     return candidates[rank(scores[candidates])]
+
+
+def _log_any(rows: Sequence[np.ndarray]) -> Floats:
+    """ln of the probability of at least one, from ln of each, judged by themselves."""
+    return rows[0] if len(rows) == 1 else _log_not(np.sum([_log_not(row) for row in rows], axis=0))
 
 
 def _log_not(log_p: np.ndarray) -> Floats:

@@ -1,15 +1,15 @@
 r"""Queries: words that must be there, words that must not, and what to say about words nobody knows.
 
-    tiger grass -water "golden gate"
+    tiger OR lion, grass -water golden gate
 
 Words are separated by spaces or commas and all of them are wanted (joining words, as in `dog on grass`, are passed over
-unless they are tags); a minus directly before a word, or before a quote,
-says that it is not. Quotes hold tags of several words, or tags that begin with a minus; inside them `\"` is a quote.
+unless they are tags); a minus directly before a word, or before a quote, says that it is not. `OR` between words, or
+`|`, wants at least one of them. Words that make up a tag together are that tag, unless a comma keeps them apart. Quotes
+hold tags of several words, too, or tags that begin with a minus; inside them `\"` is a quote.
 Words match whatever their case, their accents' encoding and the width of their gaps. Tags that differ in nothing else
 ("Tiger", "tiger") are one word to a reader, so a query word stands for all of them.
 """
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from topicture.corpus import Vocabulary
-from topicture.errors import TopictureError
 from topicture.moved import moved
+from topicture.search.terms import Piece, QueryError, Term, format_terms, pieces, split_query
 
 __all__ = [
     "Lexicon",
@@ -34,15 +34,6 @@ __all__ = [
 
 __getattr__ = moved(__name__)  # names of earlier versions
 
-# Phones and word processors replace the typewriter's quote and minus as one types.
-QUOTES, MINUSES = '"“”„', "-−–"
-TERM = re.compile(
-    rf"""(?P<minus>[{re.escape(MINUSES)}])?(?:[{QUOTES}](?P<quoted>(?:\\.|[^{QUOTES}\\])*)[{QUOTES}]|(?P<bare>[^\s,]+))""",
-    re.DOTALL,
-)
-BETWEEN_TERMS = re.compile(r"[\s,]*")
-NEEDS_NO_QUOTES = re.compile(rf"[^\s,{QUOTES}{re.escape(MINUSES)}][^\s,]*")
-
 # Passed over between other words, unless there is such a tag: "dog on grass".
 JOINING = frozenset(("on", "in", "at", "and", "with", "under", "over", "near", "by", "behind", "beside"))
 
@@ -55,13 +46,6 @@ PART_WEIGHT = 0.9
 # --- Values -----------------------------------------------------------------------------------------------------
 
 
-class Term(NamedTuple):
-    """A word as the user wrote it."""
-
-    text: str
-    wanted: bool = True
-
-
 class QueryWord(NamedTuple):
     """A word of a query and the vocabulary's ids for it: several where tags differ only in case."""
 
@@ -71,18 +55,32 @@ class QueryWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Query:
-    """Distinct known words, at least one; none is both wanted and unwanted. `str(query)` can be parsed again."""
+    """Distinct known words, at least one; none is both wanted and unwanted. `str(query)` can be parsed again.
+
+    Of each of the groups `any_of` at least one word is wanted.
+    """
 
     wanted: tuple[QueryWord, ...]
     unwanted: tuple[QueryWord, ...] = ()
+    any_of: tuple[tuple[QueryWord, ...], ...] = ()
+
+    @property
+    def words(self) -> tuple[QueryWord, ...]:
+        """All words, each once."""
+        groups = (word for group in self.any_of for word in group)
+        return tuple(dict.fromkeys((*self.wanted, *groups, *self.unwanted)))
+
+    @property
+    def terms(self) -> list[Term]:
+        """The words as terms: wanted, alternatives, unwanted."""
+        return [
+            *(Term(word) for word, _ in self.wanted),
+            *(Term(word, joined=at > 0) for group in self.any_of for at, (word, _) in enumerate(group)),
+            *(Term(word, wanted=False) for word, _ in self.unwanted),
+        ]
 
     def __str__(self) -> str:
-        return format_terms(
-            [
-                *(Term(word) for word, _ in self.wanted),
-                *(Term(word, wanted=False) for word, _ in self.unwanted),
-            ]
-        )
+        return format_terms(self.terms, between=", ")
 
 
 class UnknownWord(NamedTuple):
@@ -90,10 +88,6 @@ class UnknownWord(NamedTuple):
 
     word: str
     nearest: tuple[str, ...]
-
-
-class QueryError(TopictureError, ValueError):
-    """A query that can't be understood; says which part, and how to write it."""
 
 
 class UnknownWords(QueryError):
@@ -121,54 +115,6 @@ def _unknown_line(unknown: UnknownWord) -> str:
     return f"no tag matches {unknown.word!r}" + (f"; nearest: {nearest}" if nearest else ", nor any like it")
 
 
-# --- Text to terms ----------------------------------------------------------------------------------------------
-
-
-def split_query(text: str) -> list[Term]:
-    """The terms of a query, in the order written; an empty text has none.
-
-    Raises
-    ------
-    QueryError
-        If a quote is never closed, quotes are empty, or a minus stands alone.
-    """
-    terms = []
-    position = BETWEEN_TERMS.match(text).end()  # type: ignore[union-attr]  # matches the empty string too
-    while position < len(text):
-        match = TERM.match(text, position)
-        assert match is not None  # what is no separator begins a term
-        terms.append(_term(match))
-        position = BETWEEN_TERMS.match(text, match.end()).end()  # type: ignore[union-attr]
-    return terms
-
-
-def _term(match: re.Match[str]) -> Term:
-    quoted, bare, wanted = match["quoted"], match["bare"], match["minus"] is None
-    if quoted is not None:
-        word = re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL)
-        if not word.strip():
-            raise QueryError(
-                "the query has quotes with nothing between them; put a tag there, or leave them out"
-            )
-        return Term(word, wanted)
-    if bare[0] in QUOTES:
-        raise QueryError(f'the quote before {bare[1:] or "the end"!r} is never closed; add a " after the tag')
-    if len(bare) == 1 and bare in MINUSES:
-        raise QueryError("a minus stands alone; put it directly before the word to leave out, as in -water")
-    return Term(bare, wanted)
-
-
-def format_terms(terms: Iterable[Term]) -> str:
-    """Text that `split_query` takes apart into the same terms."""
-    return " ".join(("" if term.wanted else "-") + _quoted_where_needed(term.text) for term in terms)
-
-
-def _quoted_where_needed(word: str) -> str:
-    if NEEDS_NO_QUOTES.fullmatch(word):
-        return word
-    return '"' + re.sub(rf"([{QUOTES}\\])", r"\\\1", word) + '"'
-
-
 # --- Terms to words ---------------------------------------------------------------------------------------------
 
 
@@ -186,6 +132,7 @@ class Lexicon:
         for i, word in enumerate(vocabulary):
             key = _key(word)
             self._ids[key] = (*self._ids.get(key, ()), i)
+        self._longest = max((key.count(" ") + 1 for key in self._ids), default=1)
 
     def parse(self, text: str, *, n_nearest: int = 3) -> Query:
         """The query that a text means; a word repeated counts once.
@@ -197,22 +144,65 @@ class Lexicon:
         UnknownWords
             If a word is not in the vocabulary; carries the `n_nearest` nearest known words of each.
         """
-        terms = split_query(text)
+        terms = self._with_alternatives(self._as_tags(pieces(text)))
         terms = [term for term in terms if not self._only_joins(term)] or terms
         if not terms:
             raise QueryError("the query is empty; type one or more words, as in: tiger grass -water")
         self._refuse_unknown(terms, n_nearest)
-        chosen: dict[bool, dict[str, QueryWord]] = {True: {}, False: {}}
+        groups: list[dict[str, QueryWord]] = []
+        unwanted: dict[str, QueryWord] = {}
         for term in terms:
-            ids = self._ids[key := _key(term.text)]
-            chosen[term.wanted][key] = QueryWord(self.vocabulary[ids[0]], ids)
-        if both := chosen[True].keys() & chosen[False].keys():
-            word = chosen[True][min(both)].word
-            raise QueryError(f"the query both wants {word!r} and leaves it out; keep one of the two")
-        return Query(tuple(chosen[True].values()), tuple(chosen[False].values()))
+            key = _key(term.text)
+            word = QueryWord(self.vocabulary[self._ids[key][0]], self._ids[key])
+            if not term.wanted:
+                unwanted[key] = word
+            elif term.joined and groups:
+                groups[-1][key] = word
+            else:
+                groups.append({key: word})
+        wanted = {key: word for group in groups if len(group) == 1 for key, word in group.items()}
+        if both := wanted.keys() & unwanted.keys():
+            word = wanted[min(both)]
+            raise QueryError(f"the query both wants {word.word!r} and leaves it out; keep one of the two")
+        any_of = dict.fromkeys(tuple(group.values()) for group in groups if len(group) > 1)
+        return Query(tuple(wanted.values()), tuple(unwanted.values()), tuple(any_of))
+
+    def _as_tags(self, written: list[Piece]) -> list[Term]:
+        """Terms, where words that stand together and are a tag together are one: the longest tag counts."""
+        terms, at = [], 0
+        while at < len(written):
+            for n in range(min(self._longest, len(written) - at), 1, -1):
+                run = written[at : at + n]
+                text = " ".join(piece.term.text for piece in run)
+                apart = any(not (each.bare and each.follows and each.term.wanted) for each in run[1:])
+                if run[0].bare and not apart and _key(text) in self._ids:
+                    break
+            else:
+                n, text = 1, written[at].term.text
+            terms.append(written[at].term._replace(text=text))
+            at += n
+        return terms
+
+    def _with_alternatives(self, terms: list[Term]) -> list[Term]:
+        """A lower-case "or" between wanted words joins them, too, unless there is such a tag."""
+        found: list[Term] = []
+        joined = False
+        for at, term in enumerate(terms):
+            between = bool(found) and found[-1].wanted and at + 1 < len(terms) and terms[at + 1].wanted
+            if between and term == Term("or") and "or" not in self._ids:
+                joined = True
+            else:
+                found.append(term._replace(joined=term.joined or joined))
+                joined = False
+        return found
 
     def _only_joins(self, term: Term) -> bool:
-        return term.wanted and term.text.casefold() in JOINING and _key(term.text) not in self._ids
+        return (
+            term.wanted
+            and not term.joined
+            and term.text.casefold() in JOINING
+            and _key(term.text) not in self._ids
+        )
 
     def nearest(self, word: str, n: int = 3) -> tuple[str, ...]:
         """The n known words most like a word, best first; fewer, or none, if no others are alike."""
@@ -229,7 +219,7 @@ class Lexicon:
         }
         if not unknown:
             return
-        repaired = [Term((unknown.get(text) or (text,))[0], wanted) for text, wanted in terms]
+        repaired = [term._replace(text=(unknown.get(term.text) or (term.text,))[0]) for term in terms]
         suggestion = format_terms(dict.fromkeys(repaired)) if all(unknown.values()) else None
         raise UnknownWords((UnknownWord(*item) for item in unknown.items()), suggestion)
 

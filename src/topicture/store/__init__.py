@@ -3,5 +3,6 @@
 from topicture.store.catalog import Catalog
 from topicture.store.database import CatalogError
 from topicture.store.safety.lock import CatalogBusy
+from topicture.store.safety.own_files import OldCatalog
 
-__all__ = ["Catalog", "CatalogBusy", "CatalogError"]
+__all__ = ["Catalog", "CatalogBusy", "CatalogError", "OldCatalog"]

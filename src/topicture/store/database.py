@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from topicture.store.migrations import APPLICATION_ID, VERSION, migrate
 from topicture.store.safety.newest_copy import has_journal, newest_copy
-from topicture.store.safety.own_files import CatalogError
+from topicture.store.safety.own_files import CatalogError, OldCatalog
 
 __all__ = ["CatalogError", "Database", "in_plain_words", "open_database"]
 
@@ -111,7 +111,7 @@ def open_database(path: Path, *, write: bool, create: bool = False) -> Database:
                     f"{path.parent}: the catalog was never finished; run 'topicture init' again"
                 )
             elif _version(database.connection) < VERSION:
-                raise CatalogError(
+                raise OldCatalog(
                     f"{path}: made by an older Topicture; run 'topicture scan' once to bring it up to date"
                 )
         except BaseException:

@@ -85,6 +85,12 @@ class Files:
         row = self._db.execute(query, (os.fsencode(path),)).fetchone()
         return None if row is None else KnownFile(*row)
 
+    def any_in(self, folder: str) -> bool:
+        """Whether a folder, or one below it, has or had a file."""
+        inside = os.fsencode(folder) + b"/"
+        query = "SELECT EXISTS (SELECT 1 FROM places WHERE path >= ? AND path < ?)"
+        return bool(self._db.execute(query, (inside, inside[:-1] + b"0")).fetchone()[0])
+
     def put(self, path: str, content: bytes, size: int, modified: int, sidecars: str) -> int:
         """Note that a file holds a picture; the id of its image, new or old."""
         image = self._image(content)
@@ -173,8 +179,7 @@ class Files:
     def gone_images(self) -> list[int]:
         """Images without any file."""
         rows = self._db.execute(
-            "SELECT DISTINCT image FROM places AS p WHERE gone IS NOT NULL "
-            "AND NOT EXISTS (SELECT 1 FROM places WHERE image = p.image AND gone IS NULL)"
+            "SELECT id FROM images WHERE id NOT IN (SELECT image FROM places WHERE gone IS NULL)"
         )
         return [image for (image,) in rows]
 
@@ -208,8 +213,8 @@ class Files:
     def unreadable(self) -> Iterator[FileTrouble]:
         """The living files whose picture could not be looked at, by path."""
         rows = self._db.execute(
-            "SELECT path, reason FROM places JOIN images ON images.id = image "
-            "WHERE gone IS NULL AND reason IS NOT NULL ORDER BY path"
+            "SELECT path, reason FROM images CROSS JOIN places ON image = images.id "  # few have a reason
+            "WHERE reason IS NOT NULL AND gone IS NULL ORDER BY path"
         )
         return (FileTrouble(stored_path(path), reason) for path, reason in rows)
 

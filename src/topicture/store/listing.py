@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicture.store.database import Database
+from topicture.store.decisions.decisions import CAPTIONING
 from topicture.store.files import stored_path
 
 __all__ = ["Listing", "ListingState", "Placed", "Verdict"]
@@ -42,6 +43,11 @@ class Verdict(NamedTuple):
     at: float
 
 
+_LIVING = (
+    "SELECT DISTINCT image FROM places WHERE gone IS NULL ORDER BY image"  # one index has them in this order
+)
+
+
 class Listing:
     """Lists from the tables `images`, `places`, `tags`, `suggestions` and `words`."""
 
@@ -68,7 +74,13 @@ class Listing:
 
     def living(self) -> np.ndarray:
         """Ids of the photos that have a file, ascending: the order in which they were found."""
-        return np.unique(self._ids("SELECT image FROM places WHERE gone IS NULL"))
+        return self._ids(_LIVING)
+
+    def first_living(self, offset: int, limit: int, *, descending: bool = False) -> tuple[int, list[int]]:
+        """How many there are, and some of them; for whoever has not got all. A tenth of a second for a million."""
+        (total,) = self._db.execute("SELECT count(DISTINCT image) FROM places WHERE gone IS NULL").fetchone()
+        statement = _LIVING + (" DESC" if descending else "") + " LIMIT ? OFFSET ?"
+        return total, [image for (image,) in self._db.execute(statement, (limit, offset))]
 
     def by_path(self) -> np.ndarray:
         """The photos of all living files, by path."""
@@ -95,11 +107,28 @@ class Listing:
             return self._ids(statement)
         return self._ids(f"{statement} AND image IN (SELECT value FROM json_each(:some))", some=_json(among))
 
-    def with_word(self, word: str) -> np.ndarray:
-        """Photos that have a tag."""
-        return self._ids(
-            "SELECT image FROM tags WHERE word = (SELECT id FROM words WHERE word = :word) AND verdict = 'present'",
+    def with_word(self, word: str, below: Iterable[str] = ()) -> np.ndarray:
+        """Photos that have a tag, or one of those below it unless somebody said that they have it not."""
+        found = self._ids(
+            "SELECT image FROM tags WHERE word IN (SELECT id FROM words WHERE word IN (SELECT value FROM "
+            "json_each(:words))) AND verdict = 'present'",
+            words=json.dumps([word, *below]),
+        )
+        rejected = self._ids(
+            "SELECT image FROM tags WHERE word = (SELECT id FROM words WHERE word = :word) AND verdict = 'rejected'",
             word=word,
+        )
+        return np.setdiff1d(found, rejected)
+
+    def captioned(self) -> np.ndarray:
+        """Photos with a tag of a whole caption: what is missing there may have been left out."""
+        marks = ", ".join(f"'{source}'" for source in CAPTIONING)
+        return self._ids(f"SELECT DISTINCT image FROM tags WHERE source IN ({marks}) AND verdict = 'present'")
+
+    def decided_on(self, word: str) -> np.ndarray:
+        """Photos with a verdict on a word."""
+        return self._ids(
+            "SELECT image FROM tags WHERE word = (SELECT id FROM words WHERE word = :word)", word=word
         )
 
     def within(self, folder: bytes) -> np.ndarray:

@@ -21,6 +21,8 @@ lent          suggestions that a word has only because they were made for a word
 unlike_words  pairs of words that somebody said not to propose as one again
 file_places   what stands directly above what in the trees of tags of a picture's file or its sidecar
 written       also: `misplaced` where the word got another place in the tree since it was written
+batches       also: `redoes` names the step that was undone and that this one did again
+reopened      conflicts that a step had settled and that its undoing opened again: for doing it again
 """
 
 import sqlite3
@@ -129,6 +131,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
                                      parent INTEGER NOT NULL REFERENCES words,
                                      PRIMARY KEY (path, image, word, parent)) WITHOUT ROWID""",
         "ALTER TABLE written ADD COLUMN misplaced INTEGER NOT NULL DEFAULT 0",
+    ),
+    (
+        "ALTER TABLE batches ADD COLUMN redoes INTEGER",
+        """CREATE TABLE reopened (batch INTEGER NOT NULL REFERENCES batches, image INTEGER NOT NULL REFERENCES images,
+                                  word INTEGER NOT NULL REFERENCES words,
+                                  PRIMARY KEY (batch, image, word)) WITHOUT ROWID""",
     ),
 )
 

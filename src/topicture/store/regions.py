@@ -1,13 +1,15 @@
-"""Where in a photo its likely words are, as a model found it when it last looked at the photo."""
+"""Where in a photo its words are: as a model found it when it last looked, and as people have marked it."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from topicture.store.database import Database
+from topicture.store.safety.own_files import CatalogError
 
 __all__ = ["Box", "Regions"]
 
+_MARKED = "marked_regions"  # the setting that keeps what people marked
 _AT_ONCE = 500  # images in one question to the database
 
 
@@ -69,3 +71,27 @@ class Regions:
             )
             found.update({(image, word): certainty for image, word, certainty in rows})
         return found
+
+    def mark(self, boxes: Mapping[int, Iterable[Box]]) -> None:
+        """Keep boxes that people have made, in place of earlier ones of the same images.
+
+        They mean something as long as their words are tags: an import that is undone takes its boxes with it.
+        """
+        kept = {**self.marked(), **boxes}
+        text = json.dumps({image: [box[:5] for box in found] for image, found in kept.items() if found})
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (_MARKED, text))
+
+    def marked(self) -> dict[int, list[Box]]:
+        """Image -> boxes that people have made, with probability 1."""
+        row = self._db.execute("SELECT value FROM settings WHERE key = ?", (_MARKED,)).fetchone()
+        try:
+            return {
+                int(image): [
+                    Box(str(word), float(x), float(y), float(w), float(h), 1.0) for word, x, y, w, h in boxes
+                ]
+                for image, boxes in (json.loads(row[0]) if row else {}).items()
+            }
+        except (AttributeError, TypeError, ValueError, RecursionError):
+            raise CatalogError(
+                f"{self._db.path}: damaged (setting {_MARKED!r}); restore a backup, or import the boxes again"
+            ) from None

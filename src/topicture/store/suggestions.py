@@ -59,6 +59,21 @@ _FALLING = "ORDER BY s.probability DESC, s.image"
 _RISING = "ORDER BY s.probability, s.image"
 _AFTER = "AND s.probability <= :below AND (s.probability < :below OR s.image > :image)"
 
+# Closed suggestions, and images that have no others: looking for these is a fraction of looking at each open one.
+_CLOSED = """
+WITH closed (image, word) AS (
+SELECT s.image, s.word FROM tags CROSS JOIN suggestions AS s
+WHERE s.model = :model AND s.image = tags.image AND s.word = tags.word
+UNION SELECT s.image, s.word FROM words CROSS JOIN suggestions AS s
+WHERE (words.deleted IS NOT NULL OR words.policy = 'never') AND s.model = :model AND s.word = words.id
+UNION SELECT s.image, s.word FROM images AS i CROSS JOIN suggestions AS s
+WHERE i.id NOT IN (SELECT image FROM places WHERE gone IS NULL) AND s.model = :model AND s.image = i.id),
+counted (image, n) AS (SELECT image, count(*) FROM closed GROUP BY image)
+SELECT coalesce(sum(n), 0),
+coalesce(sum(n = (SELECT count(*) FROM suggestions AS s WHERE s.model = :model AND s.image = counted.image)), 0)
+FROM counted
+"""
+
 _COUNTS = """SELECT s.word, count(*), sum(s.probability >= 0.5),
 total(CASE WHEN s.probability >= 0.5 THEN s.probability END), total(s.probability)"""
 _ALL = f"{_COUNTS} FROM suggestions AS s WHERE s.model = :model"
@@ -117,8 +132,13 @@ class Suggestions:
         with self._db.transaction():
             self._db.execute("DELETE FROM lent WHERE model = ?", (model,))
             self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
+            self.add(model, rows)
+
+    def add(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
+        """Store rows beside those that a model has."""
+        with self._db.transaction():
             self._db.execute_many(
-                "INSERT INTO suggestions VALUES (?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO suggestions VALUES (?, ?, ?, ?)",
                 [(model, image, word, probability) for image, word, probability in rows],
             )
             targets = self._db.execute(
@@ -126,6 +146,14 @@ class Suggestions:
             ).fetchall()
             lend(self._db, [word for (word,) in targets], model)
             self._db.execute("UPDATE models SET annotated = ? WHERE id = ?", (time.time(), model))
+
+    def forget(self, models: Iterable[int]) -> None:
+        """Forget models, with what they suggested and where they found it; what people decided stays."""
+        with self._db.transaction():
+            for model in models:
+                for table in ("lent", "suggestions", "regions"):
+                    self._db.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
+                self._db.execute("DELETE FROM models WHERE id = ?", (model,))
 
     def open(self, model: int, *, word: str | None = None, image: int | None = None) -> list[Open]:
         """Undecided suggestions, of one word or image where it is named; by image, then the surest first."""
@@ -140,8 +168,12 @@ class Suggestions:
 
     def count_open(self, model: int) -> tuple[int, int]:
         """Number of undecided suggestions, and of the images they are for."""
-        query = f"SELECT count(*), count(DISTINCT s.image) {_OPEN}"
-        return self._db.execute(query, {"model": model}).fetchone()
+        values = {"model": model}
+        n, images = self._db.execute(
+            "SELECT count(*), count(DISTINCT image) FROM suggestions WHERE model = :model", values
+        ).fetchone()
+        closed, without_any = self._db.execute(_CLOSED, values).fetchone()
+        return n - closed, images - without_any
 
     def open_counts(self, model: int, images: Iterable[int] | None = None) -> Iterator[tuple[int, int]]:
         """(image, number of undecided suggestions) of the images that have any; of some images, or of all."""

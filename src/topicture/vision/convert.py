@@ -15,7 +15,7 @@ STRIPS_FROM = 16_000_000
 """Pixels from which on a picture that must be converted is reduced strip by strip."""
 
 _STRIP_PIXELS = 4_000_000
-_GAP = 2.0  # a picture is reduced by means of blocks to so many times the size, then by interpolation
+_GAP = 2.0  # a picture is reduced by means of blocks to this many times the size, then by interpolation
 _DEEP = ("I", "I;16", "I;16L", "I;16B", "I;16N")
 _CONVERTED = (*_DEEP, "P", "1", "YCbCr", "HSV")
 _WHITE = (255, 255, 255, 255)

@@ -109,6 +109,7 @@ def describe(
         The given Features were fitted on measurements that this version does not make.
     """
     recipe, features = _plan(views)
+    recipe.check_installed()
     if features is not None:
         features.check_current()
     if isinstance(photos, Sized):  # a mistake is told before the work, not after it

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from topicture.errors import TopictureError
+from topicture.extras import optional_module
 from topicture.vision.deep_regions import DEEP, DEEP_REGIONS_VERSION
 from topicture.vision.features.blobs import BLOBS
 from topicture.vision.features.colour import COLOUR_LAYOUT
@@ -115,6 +116,11 @@ class Recipe:
     def has_regions(self) -> bool:
         """Whether photos are divided into regions."""
         return any(step in OF_REGIONS for step in self.steps)
+
+    def check_installed(self) -> None:
+        """Raises MissingExtra where a view needs a package that not everybody has: once, and not for every photo."""
+        if {"regions:blobs", "sift"} & set(self.steps):
+            optional_module("cv2", "visual-words", "the views with blobs or sift")
 
     def keys(self, extra: Iterable[str] = ()) -> dict[str, str]:
         """Step -> key under which a cache keeps it: all that the numbers depend on, besides the photo, in one line.

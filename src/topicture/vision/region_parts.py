@@ -49,11 +49,14 @@ def region_parts(labels: np.ndarray) -> RegionParts:
             columns.stop / width,
             rows.stop / height,
         )
-    beside = np.stack([numbered[:, :-1].ravel(), numbered[:, 1:].ravel()], axis=1)
-    below = np.stack([numbered[:-1].ravel(), numbered[1:].ravel()], axis=1)
-    pairs = np.concatenate([beside, below])
-    pairs = np.sort(pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs.min(axis=1) >= 0)], axis=1)
-    return RegionParts(parts, np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2))
+    sides = ((numbered[:, :-1], numbered[:, 1:]), (numbered[:-1], numbered[1:]))
+    keys = []
+    for one, other in sides:
+        touching = (one != other) & (one >= 0) & (other >= 0)
+        low, high = np.sort(np.stack([one[touching], other[touching]]).astype(np.int64), axis=0)
+        keys.append(low * count + high)  # a pair as one number: those are sorted faster
+    pairs = np.stack(np.divmod(np.unique(np.concatenate(keys)), max(count, 1)), axis=1)
+    return RegionParts(parts, pairs.astype(np.int32).reshape(-1, 2))
 
 
 def known_region_parts(

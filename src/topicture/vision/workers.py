@@ -72,7 +72,7 @@ def run_isolated(
     folder : str, optional
         Where workers work once the job is loaded; else they stay in a neutral folder, and relative paths mean nothing.
     tasks_per_worker : int, optional
-        A worker that has done so many is replaced.
+        A worker that has done this many is replaced.
 
     Raises
     ------

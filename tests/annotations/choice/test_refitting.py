@@ -54,7 +54,7 @@ def test_a_blend_is_asked_as_it_asked_itself(corpus):
     again = held_out_again(auto, corpus, also=reviewed)
     tagged = np.flatnonzero(corpus.tagged)
     np.testing.assert_array_equal(again.fold_of, auto.fold_of_)
-    np.testing.assert_allclose(again.p[tagged], auto.held_out_[tagged], rtol=1e-9)
+    np.testing.assert_allclose(again.p[tagged], auto.held_out_, rtol=1e-9)
     np.testing.assert_allclose(again.p[tagged].sum(axis=1), 1)
     np.testing.assert_allclose(again.p[3], auto.annotate(corpus[[3]])[0])
     assert not again.p[~corpus.tagged & ~reviewed].any()

@@ -15,7 +15,7 @@ from topicture.models.regions.region_logistic import RegionLogistic
 
 
 def photos(rng, n=150, by_part=True):
-    """Two of six words a photo, a region for each; or both regions a mixture of both, so that there are no parts."""
+    """Two of six words per photo, a region for each; or both regions a mixture of both, so that there are no parts."""
     regions, captions = [], np.zeros((n, 6))
     for caption in captions:
         words = rng.choice(6, 2, replace=False)

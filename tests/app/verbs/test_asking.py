@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from photo_folder import N_TAGGED, copy_library, learn, make_library, words_of
 
-from topicture.app.cli.review_loop import audit_in_terminal
+from topicture.app.cli.deciding.review_loop import audit_in_terminal
 from topicture.app.learning.training_tags import gather
 from topicture.app.verbs.asking.auditing import audit_sample
 from topicture.app.verbs.asking.drawing_lots import (

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from photo_folder import copy_library, learn, make_library
-from serving import opened, serving
+from serving import let_in, opened, serving
 
 from topicture.app.verbs.library import Library
 from topicture.app.web.site import Site
+from topicture.vision.thumbnails import ThumbnailCache, make_thumbnails
+from topicture.vision.thumbnails.making import Wanted
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))),
@@ -29,9 +31,16 @@ QUIET = (
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory):
-    """A collection of 64 small photos, 48 of them tagged; learned and annotated. Copy it, never change it."""
+    """A collection of 64 small photos, 48 of them tagged; learned and annotated. Copy it, never change it.
+
+    Its small pictures are made already: a server of a copy starts no worker for them.
+    """
     root = tmp_path_factory.mktemp("sample") / "photos"
-    learn(make_library(root))
+    library = make_library(root)
+    learn(library)
+    with library.reading() as catalog, ThumbnailCache(catalog.cache) as cache:
+        for photo in catalog.files.living():
+            cache.put(photo.content, make_thumbnails(Wanted(str(root / photo.path), ("small", "large"))))
     return root
 
 
@@ -44,6 +53,14 @@ def photos(sample, tmp_path):
 @pytest.fixture
 def served(photos):
     """A server of a copy of the sample."""
+    with serving(Site(photos, Library(photos / ".topicture"))) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def shared(sample, tmp_path_factory):
+    """A server for all tests of a file, which only look: `served` of such a file is this one."""
+    photos = copy_library(sample, tmp_path_factory.mktemp("shared") / "photos")
     with serving(Site(photos, Library(photos / ".topicture"))) as served:
         yield served
 
@@ -65,7 +82,7 @@ def page(browser, served):
     """A page of a browser that was let in. Whatever it says on its console, and whatever it asks of anybody but the
     server, fails the test; `page.expected` takes parts of messages that a test wants."""
     with opened(browser, served.url) as page:
-        page.goto(served.first_address)
+        let_in(page, served)
         yield page
 
 

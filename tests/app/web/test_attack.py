@@ -15,23 +15,23 @@ LONG = "9" * 5000
 
 @pytest.mark.parametrize("number", ["9" * 19, "9" * 25, LONG])
 @pytest.mark.parametrize("path", ["photos/{}", "photos/{}/similar", "thumbnails/{}", "history/{}", "jobs/{}"])
-def test_a_number_beyond_all_photos_is_the_address_of_nothing(served, path, number):
-    status, value = served.get(path.format(number))
+def test_a_number_beyond_all_photos_is_the_address_of_nothing(shared, path, number):
+    status, value = shared.get(path.format(number))
     assert (status, value["error"]["code"]) == (404, "no-such-page")
 
 
-def test_a_job_of_many_digits_is_not_cancelled(served):
-    assert served.post(f"jobs/{LONG}/cancel")[0] == 404
+def test_a_job_of_many_digits_is_not_cancelled(shared):
+    assert shared.post(f"jobs/{LONG}/cancel")[0] == 404
 
 
 @pytest.mark.parametrize("after", ["nan,1", "inf,1", "0.5,-1", "0.5," + "9" * 30, f"0.5,{LONG}", "x", ""])
-def test_a_page_after_nowhere_is_refused(served, after):
-    status, value = served.get("review/tag", word="rose", after=after)
+def test_a_page_after_nowhere_is_refused(shared, after):
+    status, value = shared.get("review/tag", word="rose", after=after)
     assert (status, value["error"]["code"]) == (400, "bad-request")
 
 
-def test_teaching_shows_at_least_one_photo(served):
-    status, value = served.post("teach", {"word": "rose", "yes": [1], "no": [2], "limit": 0})
+def test_teaching_shows_at_least_one_photo(shared):
+    status, value = shared.post("teach", {"word": "rose", "yes": [1], "no": [2], "limit": 0})
     assert (status, value["error"]["code"]) == (400, "bad-request")
 
 
@@ -49,9 +49,9 @@ def test_cookies_of_other_servers_do_not_lock_anybody_out(theirs):
     assert not access.has_cookie("")
 
 
-def test_who_mistypes_an_address_sees_a_page(served):
+def test_who_mistypes_an_address_sees_a_page(shared):
     request = urllib.request.Request(
-        f"{served.url}/nope", headers={"Cookie": served.cookie, "Sec-Fetch-Mode": "navigate"}
+        f"{shared.url}/nope", headers={"Cookie": shared.cookie, "Sec-Fetch-Mode": "navigate"}
     )
     with pytest.raises(HTTPError) as raised:
         urllib.request.urlopen(request, timeout=60)
@@ -59,7 +59,7 @@ def test_who_mistypes_an_address_sees_a_page(served):
         assert answer.code == 404
         assert answer.headers["content-type"].startswith("text/html")
         assert b"There is no such page." in answer.read()
-    assert served.get("nope") == (
+    assert shared.get("nope") == (
         404,
         {"error": {"code": "no-such-page", "message": "There is no such page.", "hint": ""}},
     )
@@ -199,3 +199,21 @@ def test_a_word_typed_before_the_photo_is_there_waits(page):
     expect(page.locator(".panel h1")).not_to_be_empty()
     page.get_by_label("Add a tag").press("Enter")
     expect(page.get_by_role("region", name="Tags")).to_contain_text("early")
+
+
+def test_a_word_that_was_marked_stays_marked_when_the_list_comes_late(page, served):
+    image = served.get("photos", tagged="no", limit=1)[1]["photos"][0]["id"]
+    late = []
+    page.route("**/api/complete?q=*", lambda route: late.append(route))
+    page.goto(f"/photo/{image}")
+    page.get_by_role("region", name="Tags").wait_for()
+    page.keyboard.press("t")
+    page.get_by_role("option", name="grass").wait_for()  # of all words: nothing is typed yet
+    with page.expect_request("**/api/complete?q=gra*"):
+        page.keyboard.type("gra")
+    page.keyboard.press("ArrowDown")
+    late[-1].continue_()
+    page.wait_for_load_state("networkidle")
+    with page.expect_response("**/api/decide"):
+        page.keyboard.press("Enter")
+    assert [tag["word"] for tag in served.get(f"photos/{image}")[1]["tags"]] == ["grass"]

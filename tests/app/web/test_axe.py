@@ -1,7 +1,7 @@
 """axe finds nothing to complain about on any page: light and dark, wide and narrow, dialogs and panels included."""
 
 import pytest
-from serving import opened
+from serving import let_in, opened
 from visits import DESK, NAMES, PHONE, resize, visit
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -17,11 +17,16 @@ CONTRAST = {
 HIDDEN = {"photos": "f", "photo": "w", "review-grid": "h", "words": "j"}
 
 
+@pytest.fixture(scope="module")
+def served(shared):
+    return shared
+
+
 @pytest.fixture
 def page(browser, served):
     """A page on which axe may set the inline styles that it measures with; other tests hold pages to the policy."""
     with opened(browser, served.url, bypass_csp=True) as page:
-        page.goto(served.first_address)
+        let_in(page, served)
         yield page
 
 
@@ -52,6 +57,9 @@ def test_no_page_has_a_violation(page, served, name):
     found = in_both_themes(page, f"{name} at {DESK[0]}")
     resize(page, PHONE)
     found += in_both_themes(page, f"{name} at {PHONE[0]}")
+    if name == "review-grid":
+        page.locator("body").press("f")
+        found += in_both_themes(page, "keys on the photos")
     if name in HIDDEN:
         page.locator("body").press(HIDDEN[name])
         page.wait_for_load_state("networkidle")

@@ -5,44 +5,74 @@ import pytest
 PHOTO = {"id", "path", "name", "width", "height", "taken", "tags", "suggestions"}
 
 
-def test_photos_come_in_pages(served):
-    status, whole = served.get("photos", limit=1000)
+def test_photos_come_in_pages(shared):
+    status, whole = shared.get("photos", limit=1000)
     assert status == 200
     assert whole["total"] == len(whole["photos"]) == 64
     assert all(set(photo) == PHOTO for photo in whole["photos"])
-    pages = [served.get("photos", offset=offset, limit=10)[1] for offset in range(0, 70, 10)]
+    pages = [shared.get("photos", offset=offset, limit=10)[1] for offset in range(0, 70, 10)]
     assert [photo for page in pages for photo in page["photos"]] == whole["photos"]
     assert {page["total"] for page in pages} == {64}
-    backwards = served.get("photos", limit=1000, descending=1)[1]["photos"]
+    backwards = shared.get("photos", limit=1000, descending=1)[1]["photos"]
     assert backwards == whole["photos"][::-1]
 
 
-def test_filters_divide_the_collection(served):
+def test_filters_divide_the_collection(shared):
     def ids(**filters):
-        return {photo["id"] for photo in served.get("photos", limit=1000, **filters)[1]["photos"]}
+        return {photo["id"] for photo in shared.get("photos", limit=1000, **filters)[1]["photos"]}
 
     everything = ids()
     assert ids(tagged="yes") | ids(tagged="no") == everything
     assert not ids(tagged="yes") & ids(tagged="no")
     assert len(ids(tagged="yes")) == 48
     assert ids(suggested="yes") == {
-        photo["id"] for photo in served.get("photos", limit=1000)[1]["photos"] if photo["suggestions"]
+        photo["id"] for photo in shared.get("photos", limit=1000)[1]["photos"] if photo["suggestions"]
     }
     assert ids(folder="trip") == {
         photo["id"]
-        for photo in served.get("photos", limit=1000)[1]["photos"]
+        for photo in shared.get("photos", limit=1000)[1]["photos"]
         if photo["path"].startswith("trip/")
     }
     with_word = ids(word="rose")
     assert with_word
     for image in list(with_word)[:5]:
-        assert "rose" in {tag["word"] for tag in served.get(f"photos/{image}")[1]["tags"]}
+        assert "rose" in {tag["word"] for tag in shared.get(f"photos/{image}")[1]["tags"]}
     waiting = ids(word="rose", suggested="yes")
     for image in list(waiting)[:5]:
-        assert "rose" in {each["word"] for each in served.get(f"photos/{image}")[1]["suggestions"]}
+        assert "rose" in {each["word"] for each in shared.get(f"photos/{image}")[1]["suggestions"]}
     assert ids(word="no such word") == set()
     assert ids(**{"from": "2020-09-01", "to": "2020-09-30"}) == everything
     assert ids(**{"from": "2020-10-01"}) == set()
+
+
+def test_a_tag_stands_for_those_below_it(served):
+    def ids(**filters):
+        return {photo["id"] for photo in served.get("photos", limit=1000, **filters)[1]["photos"]}
+
+    roses, waiting = ids(word="rose"), ids(word="rose", suggested="yes")
+    served.post("words/parent", {"word": "rose", "parent": "flower"})
+    assert ids(word="flower") == roses
+    assert ids(word="flower", suggested="yes") == waiting
+    one = min(roses)
+    served.post("decide", {"decisions": [{"image": one, "word": "flower", "verdict": "rejected"}]})
+    assert ids(word="flower") == roses - {one}
+
+
+def test_the_first_page_of_a_large_collection_does_not_wait_for_all_of_it(served, monkeypatch):
+    from topicture.app.verbs.browsing import columns
+
+    pages = [{"limit": 10}, {"limit": 10, "offset": 60}, {"limit": 10, "offset": 3, "descending": 1}]
+    whole = [served.get("photos", **page)[1] for page in pages]
+    assert [page["total"] for page in whole] == [64] * 3
+    monkeypatch.setattr(columns, "AT_ONCE", 10)
+    made = []
+    monkeypatch.setattr(columns, "_make", made.append)  # as if that took long
+    columns._kept.clear()
+    assert [served.get("photos", **page)[1] for page in pages] == whole
+    assert made == [served.library.folder]
+    monkeypatch.undo()
+    columns._in_the_making.clear()
+    assert [served.get("photos", **page)[1] for page in pages] == whole
 
 
 @pytest.mark.parametrize(

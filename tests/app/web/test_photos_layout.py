@@ -1,7 +1,21 @@
 """Rows fill the width, and every photo of any number can be scrolled to: the arithmetic of the grid, in a browser."""
 
+import pytest
+
 from topicture.errors import TopictureError
 from topicture.search.query import format_terms, split_query
+
+
+@pytest.fixture(scope="module")
+def served(shared):
+    return shared
+
+
+@pytest.fixture(autouse=True)
+def somewhere(page):
+    """Modules are imported into a page of the server; which one does not matter."""
+    page.goto("/welcome")
+
 
 # The same numbers in every run.
 RANDOM = """
@@ -110,6 +124,7 @@ def test_scrolling_reaches_both_ends_and_everything_between(page):
 QUERIES = [
     *("tiger grass -water", '"golden gate" -"polar bear"', "a,b, -c", "„größe“ −x", '"a \\" b" c-d', ""),
     *('"open', "- a", '""', "-", 'x"y', "日本 -犬"),
+    *("a OR b -c", 'a | "x y" OR', '"OR" a'),
 ]
 
 
@@ -118,7 +133,8 @@ def test_the_page_takes_queries_apart_as_the_library_does(page):
     answers = page.evaluate(
         """async (queries) => {
   const { terms, queryOf } = await import("/static/js/query.js");
-  return queries.map((query) => [terms(query).map(({ text, wanted }) => [text, wanted]), queryOf(terms(query))]);
+  const values = ({ text, wanted, joined }) => [text, wanted, joined];
+  return queries.map((query) => [terms(query).map(values), queryOf(terms(query))]);
 }""",
         QUERIES,
     )
@@ -132,7 +148,7 @@ def test_the_page_takes_queries_apart_as_the_library_does(page):
         assert split_query(again) == expected
         assert again == format_terms(expected)
         compared += 1
-    assert compared == 8
+    assert compared == 10
 
 
 def test_a_word_is_put_in_the_place_of_what_was_typed(page):

@@ -231,6 +231,32 @@ def test_what_an_owner_left_out_is_asked(served):
     assert forgotten not in [(q["id"], q["word"]) for q in answer["questions"]]
 
 
+def test_questions_drawn_for_the_page_are_noted_with_their_chances(served):
+    status, answer = served.post("review/sample", {"limit": 10})
+    drawn = {(q["id"], q["word"]): q["drawn"] for q in answer["questions"]}
+    assert (status, len(drawn)) == (200, 10)
+    with served.library.reading() as catalog:
+        assert catalog.questions.pairs() == pytest.approx(drawn)
+    tags = {(image, word) for image, word, _, _ in told(served)}
+    assert not tags & drawn.keys()
+    for wrong in (0, 101, "3", True, None):
+        assert served.post("review/sample", {"limit": wrong})[0] == 400
+
+
+def test_the_page_and_the_terminal_ask_the_same_about_what_was_left_out(served):
+    _, answer = served.get("review/questions", order="missing", limit=20)
+    asked = [(q["id"], q["word"], q["probability"]) for q in answer["questions"]]
+    assert asked == [(q.image, q.word, q.probability) for q in served.library.queue("missing", limit=20)]
+    assert asked
+    image, word, _ = asked[0]
+    other = next(tag["word"] for tag in served.get(f"photos/{image}")[1]["tags"])
+    served.post(
+        "words/parent", {"word": other, "parent": word}
+    )  # what is said by a word below is not left out
+    _, answer = served.get("review/questions", order="missing", limit=20)
+    assert (image, word) not in [(q["id"], q["word"]) for q in answer["questions"]]
+
+
 def test_counts_stay_right_whatever_happens(served):
     """They are kept between questions, and mended for what was decided since."""
 

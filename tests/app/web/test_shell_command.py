@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from photo_folder import jpeg, put
+
+from topicture.app.cli.main import main
 
 START = "from topicture.app.cli.main import main; main()"
 
@@ -51,22 +54,24 @@ def browser_for(line):
     raise AssertionError("nobody answers")
 
 
-def refused(*arguments):
+@pytest.fixture
+def refused(monkeypatch, capsys):
     """The one line of a command that ends at once."""
-    process = subprocess.run(
-        [sys.executable, "-P", "-c", START, "serve", "--no-browser", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ,
-    )
-    assert process.returncode == 2
-    (line,) = process.stderr.splitlines()
-    return line
+
+    def line_of(*arguments):
+        monkeypatch.setattr(sys, "argv", ["topicture", "serve", "--no-browser", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return line_of
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_and_ends_cleanly_with_all_its_children(photos, end):
+    shutil.rmtree(photos / ".topicture" / "cache")  # small pictures are made anew
     with command("--catalog", photos, "--port", 0) as (process, line):
         opener, address = browser_for(line)
         opener.open(f"{address}api/thumbnails/1").close()  # starts a worker
@@ -91,7 +96,7 @@ def test_only_this_machine_is_served(photos):
         assert f"00000000:{port:04X}" not in listening
 
 
-def test_a_port_in_use_is_told_or_stepped_over(photos):
+def test_a_port_in_use_is_told_or_stepped_over(photos, refused):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"port {port} is in use" in refused("--catalog", photos, "--port", port)
@@ -100,11 +105,11 @@ def test_a_port_in_use_is_told_or_stepped_over(photos):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "photos.example"])
-def test_an_address_that_others_reach_is_refused_without_a_token(photos, host):
+def test_an_address_that_others_reach_is_refused_without_a_token(photos, refused, host):
     assert "--token" in refused("--catalog", photos, "--host", host)
 
 
-def test_what_is_not_there_is_one_line(photos, tmp_path):
+def test_what_is_not_there_is_one_line(photos, refused, tmp_path):
     assert "not a folder" in refused(tmp_path / "nowhere")
     assert "no catalog" in refused("--catalog", tmp_path)
     assert "no port" in refused("--catalog", photos, "--port", 70000)

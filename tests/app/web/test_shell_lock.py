@@ -56,6 +56,7 @@ def test_what_is_decided_while_suggestions_are_made_is_not_suggested(library, ve
         assert catalog.suggestions.probability(model, *open_pairs(library)[0]) is not None
 
 
+@pytest.mark.slow  # learns
 def test_two_who_learn_at_once_both_get_their_model(library):
     before = len(library.models())
     other = threading.Thread(target=lambda: library.learn("knn", regions=False, workers=0))
@@ -93,6 +94,7 @@ def test_work_that_fails_leaves_the_lock_free(library):
         library.writing("review").close()
 
 
+@pytest.mark.slow  # learns
 def test_a_kill_in_the_midst_of_learning_leaves_the_catalog_whole(tmp_path):
     library = Library.create(make_photos(tmp_path / "photos"), recipe=RECIPE)
     library.scan()

@@ -34,6 +34,7 @@ def with_a_quick_model(route):
         route.continue_()
 
 
+@pytest.mark.slow  # learns
 def test_from_a_folder_to_the_first_suggestions(browser, tmp_path, quick, shot):
     photos = make_photos(tmp_path / "photos")
     with serving(Site(photos, None)) as served, opened(browser, served.url) as page:
@@ -85,7 +86,9 @@ def test_learn_tells_how_far_it_can_be_trusted(page, served, shot):
 def test_what_runs_is_shown_on_every_page_and_goes_on(page, served):
     page.goto("/words")
     served.post("jobs", {"kind": "scan"})
-    page.evaluate("import('/static/js/jobs.js').then((jobs) => jobs.refreshJobs())")
+    page.evaluate(
+        "void document.dispatchEvent(new Event('visibilitychange'))"
+    )  # as when one comes back to the tab
     page.get_by_text("Looking for photos: done.").wait_for()
 
 
@@ -116,4 +119,6 @@ def test_pages_have_no_inline_code_and_ask_nobody_else():
             outside = set(re.findall(r"https?://[^\s\"'`)]+", text)) - {"http://www.w3.org/2000/svg"}
             assert outside == set(), path
         if path.suffix == ".html":
-            assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=|\sstyle=|<style", path.read_text()), path
+            # The door may load nothing: its style is within it, and allowed by its digest alone.
+            text = path.read_text().replace("<style>{{ style }}</style>", "")
+            assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=|\sstyle=|<style", text), path

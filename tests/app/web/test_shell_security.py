@@ -1,6 +1,9 @@
 """Every route is defended, those that come later, too."""
 
+import base64
+import hashlib
 import json
+import re
 
 import attacks
 import pytest
@@ -12,6 +15,7 @@ from topicture.app.verbs.library import Library
 from topicture.app.web.access import Access
 from topicture.app.web.application import build
 from topicture.app.web.guard import POLICY, Guard
+from topicture.app.web.shell import render_door
 from topicture.app.web.site import Site
 from topicture.errors import TopictureError
 
@@ -63,7 +67,9 @@ def test_the_policy_allows_nothing_but_our_own_files():
     policy = POLICY["content-security-policy"]
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
-    assert set(policy.replace(";", "").split()) - {"'none'", "'self'"} == {
+    style = re.search("<style>(.*?)</style>", render_door("no-token", "", "", ""), re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert set(policy.replace(";", "").split()) - {"'none'", "'self'", f"'sha256-{digest}'"} == {
         part.split()[0] for part in policy.split("; ")
     }
 

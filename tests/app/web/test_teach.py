@@ -63,17 +63,17 @@ def test_pages_of_a_ranking_follow_one_another(served):
     assert [p["id"] for p in first["photos"] + second["photos"]] == [p["id"] for p in whole["photos"]]
 
 
-def test_a_beginning_without_examples(served):
-    _, known = served.post("teach", {"word": "sea", "limit": 5})
+def test_a_beginning_without_examples(shared):
+    _, known = shared.post("teach", {"word": "sea", "limit": 5})
     assert known["yes"] > 0  # its owner's tags are examples
-    _, some = served.post("teach", {"word": "ferry", "limit": 8})
-    _, others = served.post("teach", {"word": "ferry", "limit": 8, "seed": 1})
+    _, some = shared.post("teach", {"word": "ferry", "limit": 8})
+    _, others = shared.post("teach", {"word": "ferry", "limit": 8, "seed": 1})
     ids = [[photo["id"] for photo in each["photos"]] for each in (some, others)]
     assert len(ids[0]) == len(ids[1]) == 8
     assert ids[0] != ids[1]
     assert "probability" not in some["photos"][0]
-    _, found = served.post("teach", {"word": "ferry", "limit": 8, "query": "sea"})
-    has, _ = with_word(served, "sea")
+    _, found = shared.post("teach", {"word": "ferry", "limit": 8, "query": "sea"})
+    has, _ = with_word(shared, "sea")
     assert np.mean([photo["id"] in has for photo in found["photos"]]) > 0.8
 
 
@@ -91,8 +91,8 @@ def test_a_beginning_without_examples(served):
         {"word": "x", "query": 1},
     ],
 )
-def test_a_bad_request_is_told(served, body):
-    status, answer = served.post("teach", body)
+def test_a_bad_request_is_told(shared, body):
+    status, answer = shared.post("teach", body)
     assert 400 <= status < 500
     assert answer["error"]["message"]
 

@@ -26,12 +26,12 @@ def table(page, served):
 # --- Data -----------------------------------------------------------------------------------------------------
 
 
-def test_words_are_listed_with_counts(served):
-    assert set(words(served)) == {"rose", "grass", "sea", "sand"}
-    rose = words(served)["rose"]
+def test_words_are_listed_with_counts(shared):
+    assert set(words(shared)) == {"rose", "grass", "sea", "sand"}
+    rose = words(shared)["rose"]
     assert rose["photos"] == rose["by_people"] + rose["by_machine"] > 0
     assert set(rose) >= {"rejected", "suggestions", "precision", "policy", "parent"}
-    assert [each["word"] for each in served.get("words", q="SA")[1]["words"]] == ["sand"]
+    assert [each["word"] for each in shared.get("words", q="SA")[1]["words"]] == ["sand"]
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_words_are_listed_with_counts(served):
         ("proposals/dismiss", {"words": ["rose"]}),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_changes_nothing(served, path, body):
-    before = words(served)
-    status, answer = served.post(f"words/{path}", body)
+def test_what_makes_no_sense_is_refused_and_changes_nothing(shared, path, body):
+    before = words(shared)
+    status, answer = shared.post(f"words/{path}", body)
     assert 400 <= status < 500
     assert answer["error"]["message"]
-    assert words(served) == before
+    assert words(shared) == before
 
 
-def test_confusions_need_a_word(served):
-    assert served.get("words/confusions")[0] == 400
-    found = served.get("words/confusions", word="rose")[1]
+def test_confusions_need_a_word(shared):
+    assert shared.get("words/confusions")[0] == 400
+    found = shared.get("words/confusions", word="rose")[1]
     assert found["judged"] == 48
 
 

@@ -300,7 +300,7 @@ def test_alternating_rho_and_eta_ends_at_the_evidence_maximiser(rng):
     ("counts", "expected"),
     [
         (np.full((3, 4), 5.0), 1e8),  # under-dispersed
-        (np.eye(3, 4) * 7, 1e-8),  # one word a row
+        (np.eye(3, 4) * 7, 1e-8),  # one word per row
         (np.zeros((3, 4)), 0.25),  # nothing to learn from: kept
         (np.array([[3.0], [1.0]]), 0.25),  # one word in all
     ],

@@ -155,7 +155,7 @@ def test_new_images_of_both_updates(rng):
     np.testing.assert_allclose(one_step, 0.7 * softmax(A[linked], axis=1) + 0.3 * mean)
 
 
-# --- Any model with one discrete variable an image ------------------------------------------------------------------
+# --- Any model with one discrete variable per image ------------------------------------------------------------------
 
 
 def test_the_same_code_regularises_gm_mixture(rng):
@@ -313,7 +313,7 @@ def test_bad_settings_are_refused(name, params):
 def test_the_graph_helps_where_neighbours_share_topics():
     """Images of one topic in a ring of their own, few tagged: words come through the graph.
 
-    The papers' objective (temperature 1, no annealing), over three problems: with only four visual words an image one
+    The papers' objective (temperature 1, no annealing), over three problems: with only four visual words per image one
     of them has topics that the graph can't mend. Annealing does harm at this size and this lam.
     """
     gains = [_gain_of_a_ring(np.random.default_rng(seed)) for seed in (6, 7, 8)]

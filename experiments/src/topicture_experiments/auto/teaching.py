@@ -54,7 +54,7 @@ def compare_orders(
 
 
 def table(curves: Sequence[LearningCurve], levels: Sequence[int] = (400, 600, 800, 1000)) -> str:
-    """Markdown: how many photos each order needs for what random order reaches with so many."""
+    """Markdown: how many photos each order needs for what random order reaches with this many."""
     rows = [
         f"| measure | random reaches | with | {' | '.join(ORDERS[1:])} |",
         "|" + "---|" * (len(ORDERS) + 2),

@@ -48,7 +48,7 @@ _RIVALS = ("naive-bayes", "tagprop", "logistic")
 # Protocol of the report -> how the annotator learns, and whether the large part is the tagged one.
 PARTS = {"usual split": ("train-test", True), "25% tagged": ("semi-supervised", False)}
 PIXELS = ("deep, lite2", "deep, lite0")
-# The members that can use a descriptor alone; the space of its columns is cut to so many dimensions.
+# The members that can use a descriptor alone; the space of its columns is cut to this many dimensions.
 _PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "network", "matching", "logistic"]
 _PIXEL_COLUMNS = 512
 # How far words are made even in the ranking when measures are means over words.
@@ -204,7 +204,11 @@ def _best_evenness(auto: Auto, train: Corpus, shares: np.ndarray) -> float:
 
     def f1(evenness: float) -> float:
         found = (
-            per_word(evened(auto.held_out_[rows], shares, evenness), captions[rows], WORDS_PER_IMAGE)
+            per_word(
+                evened(auto.held_out_[np.searchsorted(tagged, rows)], shares, evenness),
+                captions[rows],
+                WORDS_PER_IMAGE,
+            )
             for rows in chunks
         )
         return float(np.mean([measures.f1 for measures in found]))

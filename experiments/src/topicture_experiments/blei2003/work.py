@@ -40,7 +40,7 @@ RECIPE = "blobs (SLIC)"
 SETTINGS: dict[str, Any] = {"n_init": 1, "max_iter": 60, "tol": 1e-4, "precision": "float32"}
 SERIES_HIDDEN = 0.1  # share of the series of pictures
 ESTIMATES = ("ml", "eb")
-_QUICK_STEP = 3  # of so many Corel pictures the quick form takes one
+_QUICK_STEP = 3  # of this many Corel pictures the quick form takes one
 
 
 class Plan(NamedTuple):

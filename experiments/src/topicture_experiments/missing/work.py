@@ -116,7 +116,17 @@ def _now(
     far = None
     if world is not None:
         far = held_out_again(annotator, corpus, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED)
-    trusted = trust(corpus, tags, np.arange(len(corpus)), near, far, world, places=made.places, seed=SEED)
+    trusted = trust(
+        corpus,
+        tags,
+        np.arange(len(corpus)),
+        near,
+        far,
+        world,
+        places=made.places,
+        annotate=annotator.annotate,
+        seed=SEED,
+    )
     presence = trusted.calibration(annotator.annotate(corpus), corpus, made.places)
     return Told(presence, trusted.pairs, trusted, world)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from topicture.annotations.choice.region_evidence import OTHER, region_evidence, region_posterior
 from topicture.annotations.measures.metrics import region_accuracy
-from topicture.app.learning.word_boxes import word_boxes
+from topicture.app.learning.word_boxes import box_overlap, word_boxes
 from topicture.corpus import Corpus
 from topicture.corpus.archives import read_members
 from topicture.corpus.datasets import MSRC, msrc_v2
@@ -26,7 +26,7 @@ from topicture.vision.recipe import Recipe
 from topicture.vision.region_parts import region_parts
 from topicture_experiments.shared.region_truth import RegionTruth, region_truth
 
-__all__ = ["MODELS", "OURS", "RECIPES", "SEED", "Task", "box_overlap", "do", "true_boxes"]
+__all__ = ["MODELS", "OURS", "RECIPES", "SEED", "Task", "do", "true_boxes"]
 
 SEED = 0
 OURS = "region-logistic"
@@ -228,11 +228,3 @@ def true_boxes(msrc: MSRC, image: str) -> Mapping[str, list[tuple[float, ...]]]:
             box = (left, top, (columns.max() + 1) / width - left, (rows.max() + 1) / height - top)
             found.setdefault(word, []).append(box)
     return found
-
-
-def box_overlap(first: tuple[float, ...], second: tuple[float, ...]) -> float:
-    """Intersection over union of two rectangles (x, y, w, h)."""
-    wide = min(first[0] + first[2], second[0] + second[2]) - max(first[0], second[0])
-    high = min(first[1] + first[3], second[1] + second[3]) - max(first[1], second[1])
-    common = max(wide, 0.0) * max(high, 0.0)
-    return common / (first[2] * first[3] + second[2] * second[3] - common)

@@ -70,7 +70,7 @@ def choose_settings(
 ) -> Choice | None:
     """The candidates for one model on one part, the best first; None where there is nothing to choose.
 
-    Only the tagged captions of the part are looked at. `n_grids`: only so many of the grids are searched.
+    Only the tagged captions of the part are looked at. `n_grids`: only this many of the grids are searched.
     """
     if not GRIDS[title]:
         return None

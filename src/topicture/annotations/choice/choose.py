@@ -73,7 +73,7 @@ def choose(
     corpus : tagged and untagged images
     grid : parameter -> values to try
     measure : a measure of topicture.annotations.measures.metrics.summary
-    n_folds : the tagged images are cut into so many folds, each hidden once
+    n_folds : the tagged images are cut into this many folds, each hidden once
     params : the other parameters of the annotator
 
     Raises CorpusError if fewer images are tagged than there are folds, TopictureError for a measure that is none.

@@ -1,7 +1,7 @@
 """`auto` for the tool: one fit gives the annotator, how it and its members did, and answers to calibrate on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from topicture.errors import CorpusError
 from topicture.models.blends.auto import Auto
 
 __all__ = ["AutoLearned", "MemberTrial", "learn_auto"]
+
+_MOST_ASKED = 4000  # untagged images that are annotated to be compared with people's answers
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class AutoLearned(NamedTuple):
     annotator: Auto
     trial: Trial  # of the blend, on hidden folds
     members: list[MemberTrial]  # in the order of trying, those left out at the end
-    held_out: HeldOut  # in the order of the given corpus
+    held_out: HeldOut  # of the images that have a fold or were asked about, in the order of the given corpus
 
 
 def learn_auto(
@@ -40,6 +42,7 @@ def learn_auto(
     groups: ArrayLike | None = None,
     n_folds: int = N_FOLDS,
     budget_seconds: float = 600.0,
+    budget_bytes: float = 4e9,
     seed: int = 0,
     callback: Callable[[Any], None] | None = None,
 ) -> AutoLearned:
@@ -54,33 +57,37 @@ def learn_auto(
     n_tagged = int(corpus.tagged.sum())
     if n_tagged < n_folds:
         raise CorpusError(f"{n_tagged} tagged photos are too few to learn from; tag at least {n_folds}")
-    auto = Auto(n_folds=n_folds, budget_seconds=budget_seconds, seed=seed).fit(
-        corpus, callback=callback, groups=groups
-    )
+    auto = Auto(n_folds=n_folds, budget_seconds=budget_seconds, budget_bytes=budget_bytes, seed=seed)
+    auto.fit(corpus, callback=callback, groups=groups)
     # `fit` goes through the images in order of their ids.
     order = np.argsort(corpus.image_ids, kind="stable")
-    p, fold_of = np.zeros_like(auto.held_out_), np.empty_like(auto.fold_of_)
-    p[order], fold_of[order] = auto.held_out_, auto.fold_of_
+    fold_of = np.empty_like(auto.fold_of_)
+    fold_of[order] = auto.fold_of_
+    # Only images with an answer: of a large collection they are few.
+    rows = order[auto.fold_of_ >= 0]
+    p = auto.held_out_
     asked = np.flatnonzero(also & ~corpus.tagged) if also is not None else np.zeros(0, np.int64)
+    if len(asked) > _MOST_ASKED:
+        asked = np.sort(np.random.default_rng(seed).choice(asked, _MOST_ASKED, replace=False))
     if len(asked):
-        p[asked] = auto.annotate(corpus[asked].without_captions())
-    held_out = HeldOut(p, fold_of)
-    return AutoLearned(
-        auto, judge("auto", corpus, held_out), _members(auto, corpus, fold_of, order), held_out
+        rows = np.concatenate([rows, asked])
+        p = np.concatenate([p, auto.annotate(corpus[asked].without_captions())])
+    in_order = np.argsort(rows)
+    held_out = HeldOut(p[in_order], fold_of[rows[in_order]], rows[in_order])
+    trials = _members(
+        auto, corpus, HeldOut(p[:0], auto.fold_of_[auto.fold_of_ >= 0], order[auto.fold_of_ >= 0])
     )
+    return AutoLearned(auto, judge("auto", corpus, held_out), trials, held_out)
 
 
-def _members(auto: Auto, corpus: Corpus, fold_of: np.ndarray, order: np.ndarray) -> list[MemberTrial]:
-    inside = order[fold_of[order] >= 0]
+def _members(auto: Auto, corpus: Corpus, hidden: HeldOut) -> list[MemberTrial]:
     found = []
     for row in auto.report_:
         if row.perplexity is None:
             nan = float("nan")
             found.append(MemberTrial(row.member, nan, nan, nan, nan, 0.0, row.note))
             continue
-        p = np.zeros((len(corpus), corpus.n_words))
-        p[inside] = auto.alone_[row.member]
-        trial = judge(row.member, corpus, HeldOut(p, fold_of))
+        trial = judge(row.member, corpus, replace(hidden, p=auto.alone_[row.member].astype(np.float64)))
         found.append(
             MemberTrial(
                 row.member,

@@ -10,6 +10,8 @@ tags of both. Of each region it is then known which tags it can't have: those of
 models, and tells how sure they may be, though too favourably: features see beyond their region, so photos are easier
 told apart than regions of one photo. The posterior itself is too modest, since it lets in words that are not tags. What
 is told is half-way between the two; docs/results/regions.md sets it against true regions.
+
+Where people have marked some words themselves, the overlap of the model's rectangles with theirs counts before both.
 """
 
 from collections.abc import Callable
@@ -24,12 +26,21 @@ from topicture.models.base import Annotator
 from topicture.models.folds import folds_of
 from topicture.models.interrupts import all_or_nothing
 
-__all__ = ["OTHER", "Calibration", "RegionEvidence", "region_evidence", "region_posterior"]
+__all__ = [
+    "OTHER",
+    "Calibration",
+    "Overlaps",
+    "RegionEvidence",
+    "clearly_more",
+    "region_evidence",
+    "region_posterior",
+]
 
 OTHER = 0.3  # how readily a region shows something that its photo is not tagged with, as a factor of its probability
 N_FOLDS = 3
 MOST_HIDDEN = 2000  # photos: more tell no more
 N_KNOTS = 20
+LEAST_MARKED = 20  # words that people marked: fewer say nothing
 
 
 class Calibration(NamedTuple):
@@ -43,6 +54,24 @@ class Calibration(NamedTuple):
         return np.interp(certainty, self.knots, self.values)
 
 
+class Overlaps(NamedTuple):
+    """Of each word that people marked on a photo: intersection over union of its rectangle with theirs, (n,) each.
+
+    Attributes
+    ----------
+    placed : of the model's rectangle, 0 where it has none
+    whole : of the whole photo
+    """
+
+    placed: np.ndarray
+    whole: np.ndarray
+
+    @property
+    def enough(self) -> bool:
+        """Whether they tell anything."""
+        return len(self.placed) >= LEAST_MARKED
+
+
 class RegionEvidence(NamedTuple):
     """What was found with captions hidden.
 
@@ -53,6 +82,7 @@ class RegionEvidence(NamedTuple):
     gain : mean gain in ln p of a hidden tag when the regions are asked instead of the whole photo
     gain_error : its standard error
     calibration : of certainties
+    overlaps : with what people marked, if they did
     """
 
     right: float
@@ -60,11 +90,20 @@ class RegionEvidence(NamedTuple):
     gain: float
     gain_error: float
     calibration: Calibration
+    overlaps: Overlaps | None = None
 
     @property
     def beats_whole_photo(self) -> bool:
-        """Whether parts explain hidden tags better than the whole photo does, by more than the noise."""
+        """Whether parts explain hidden tags, or what people marked, better than the whole photo by more than noise."""
+        if self.overlaps is not None and self.overlaps.enough:
+            return clearly_more(self.overlaps.placed, self.overlaps.whole)
         return self.gain > 2 * self.gain_error and self.right > self.chance
+
+
+def clearly_more(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether paired values (n,) differ by more than two standard errors, the first being the larger."""
+    difference = first - second
+    return bool(difference.mean() > 2 * difference.std(ddof=1) / np.sqrt(len(difference)))
 
 
 def region_posterior(p: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -81,11 +120,17 @@ def region_posterior(p: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def region_evidence(
-    make: Callable[[], Annotator], corpus: Corpus, *, groups=None, seed: int = 0
+    make: Callable[[], Annotator],
+    corpus: Corpus,
+    *,
+    groups=None,
+    seed: int = 0,
+    overlaps: Callable[[Annotator], Overlaps] | None = None,
 ) -> RegionEvidence:
     """Hide a third of the captions (at most `MOST_HIDDEN`), learn, and ask about the photos they belong to.
 
-    `groups` as for `folds_of`. The corpus has tagged images with regions.
+    `groups` as for `folds_of`. The corpus has tagged images with regions. `overlaps` asks the model about words that
+    people marked: captions don't say where a word is, so photos that it has learned from can be asked about as well.
     """
     rng = np.random.default_rng(seed)
     fold_of = folds_of(corpus, N_FOLDS, seed=seed, groups=groups)
@@ -105,6 +150,7 @@ def region_evidence(
         float(gains.mean()) if len(gains) else 0.0,
         error,
         _calibrated(sure, right),
+        None if overlaps is None else overlaps(annotator),
     )
 
 

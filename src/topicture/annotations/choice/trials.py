@@ -31,12 +31,26 @@ class HeldOut:
 
     Attributes
     ----------
-    p : (D, V); images of no fold that were asked for get the mean over the folds, others zeros
-    fold_of : (D,), -1 for images without a caption, or whose captions were not hidden
+    p : (n, V); images of no fold that were asked for get the mean over the folds, others zeros
+    fold_of : (n,), -1 for images without a caption, or whose captions were not hidden
+    rows : (n,) which images of the corpus these are; None: all
     """
 
     p: NDArray[np.float64] = field(repr=False)
     fold_of: NDArray[np.int64] = field(repr=False)
+    rows: NDArray[np.int64] | None = field(default=None, repr=False)
+
+    def of(self, corpus: Corpus) -> Corpus:
+        """The images that there are answers for."""
+        return corpus if self.rows is None else corpus[self.rows]
+
+    def for_all(self, n_images: int) -> "HeldOut":
+        """The same for all images of the corpus, zeros for those that were not asked about."""
+        if self.rows is None:
+            return self
+        p, fold_of = np.zeros((n_images, self.p.shape[1])), np.full(n_images, -1)
+        p[self.rows], fold_of[self.rows] = self.p, self.fold_of
+        return HeldOut(p, fold_of)
 
 
 @dataclass(frozen=True)
@@ -110,8 +124,9 @@ def held_out(
 
 def judge(name: str, corpus: Corpus, outcome: HeldOut) -> Trial:
     """How an annotator of that name did, by its answers for hidden captions."""
+    captions = corpus.captions if outcome.rows is None else corpus.captions[outcome.rows]
     folds = [
-        summary(outcome.p[inside], corpus.captions[inside])
+        summary(outcome.p[inside], captions[inside])
         for fold in range(int(outcome.fold_of.max()) + 1)
         if (inside := np.flatnonzero(outcome.fold_of == fold)).size
     ]

@@ -126,7 +126,7 @@ def draw_map(
     ----------
     thumbnails : mapping from image id to pixels (H, W, 3), optional
         Shown instead of points, in this order, as long as they don't cover each other.
-    n_words : at most so many words, the commonest
+    n_words : at most this many words, the commonest
     size : of the figure in inches
     """
     if places.word_places.shape[1] != 2:

@@ -182,7 +182,7 @@ def topic_words(
     weights : array (K,), optional
         Share of each topic: topics are then shown from the largest, with their share.
     max_topics : int
-        The first (or largest) so many topics are shown.
+        Only the first (or largest) topics are shown, this many.
     """
     table = np.asarray(p_w_given_z, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != len(words) or len(table) == 0:

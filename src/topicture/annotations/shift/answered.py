@@ -3,15 +3,21 @@ r"""What the answers to single questions say of promised probabilities.
 Answers about untagged photos are few, but they are about the very photos that promises are made for. They move what
 hidden tags of other photos have promised, where questions were asked and little elsewhere:
 
-    logit q = logit p + sum_k a_k B_k(logit p) + v_w,     a_k ~ N(0, 1/10),  v_w ~ N(0, 1/10),
+    logit q = logit p + sum_k a_k B_k(logit p) + r(logit p) v_w,     a_k ~ N(0, s),  v_w ~ N(0, t),
 
-with bumps B_k(x) = exp(-(x - k)^2 / 2) at k = -1, ..., 5: below, nobody is asked. a and v are the most probable ones;
-what comes of it is made to rise with p. Which pairs were asked about was decided by p, the word and chance: given
-these, nothing is biased by the choice. Without answers q = p.
+with bumps B_k(x) = exp(-(x - k)^2 / 2) at k = -1, ..., 5, and a ramp r from 0 at x = -2 to 1 at 0: below, nobody is
+asked. a and v are the most probable ones; what comes of it is made to rise with p. Which pairs were asked about was
+decided by p, the word and chance: given these, nothing is biased by the choice. Without answers q = p.
 
-Symbol -> code, shape:  sum_k a_k B_k -> shift, at the grid (G,) | v -> words V
+How far promises may be off, s and t, groups that were hidden have shown: the evidence of s and t is that of each hidden
+fold and of the answers, with a and v of their own, by Laplace's approximation (`fit_spread`). The same approximation
+says how uncertain a promise is: logit q - z sd(logit q) is what may be counted on (`Posterior.lower`).
+
+Symbol -> code, shape:  sum_k a_k B_k -> shift, at the grid (G,) | v -> words V | s, t -> Spread
 """
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +25,36 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-__all__ = ["Answered", "fit_answered"]
+__all__ = [
+    "SPREADS",
+    "TOLD_SPREADS",
+    "Answered",
+    "Posterior",
+    "Sample",
+    "Spread",
+    "fit_answered",
+    "fit_posterior",
+    "fit_spread",
+]
 
 Floats = NDArray[np.float64]
+Sample = tuple[Floats, NDArray[np.int64], Any]  # promised presence, word and truth of pairs (n,)
 
 _EDGE = 1e-6
 _CENTRES = np.arange(-1.0, 6.0)
 _GRID = np.linspace(-8, 8, 161)
-_SHARED_VARIANCE, _WORD_VARIANCE = 1 / 10, 1 / 10
+_LEAST_TOLD = 0.1  # presence from which on promises count
+
+
+class Spread(NamedTuple):
+    """How far promises may be off: variances of the shared bumps and of single words, in logits."""
+
+    shared: float = 0.1
+    words: float = 1.0
+
+
+SPREADS = tuple(Spread(s, t) for s, t in product((0.1, 0.3, 1.0, 3.0), repeat=2))
+TOLD_SPREADS = tuple(Spread(s, 1.0) for s in (0.03, 0.1, 0.3))  # a few answers bend what is told a little
 
 
 class Answered(NamedTuple):
@@ -48,7 +76,12 @@ class Answered(NamedTuple):
         if not self.shift.any() and not self.words.any():
             return presence
         x = _logit(presence)
-        return expit(x + np.interp(x, _GRID, self.shift) + self.words[word])
+        inside = np.clip(x, _GRID[0], _GRID[-1] - 1e-9)
+        step = (inside - _GRID[0]) / (_GRID[1] - _GRID[0])
+        left = step.astype(np.int64)
+        rising = np.maximum.accumulate(_GRID + self.shift + _ramp(_GRID) * self.words[:, None], axis=1)
+        low, high = rising[word, left], rising[word, left + 1]
+        return expit(low + (step - left) * (high - low) + x - inside)
 
     def truth_of(self, presence: Floats, word: Any, truth: Any) -> Floats:
         """How probably pairs that were true or not in a sample, at a presence there, are true of what is asked about.
@@ -59,31 +92,105 @@ class Answered(NamedTuple):
         return truth * np.minimum(self.at(presence, word) / np.maximum(presence, _EDGE), 1.0)
 
 
-def fit_answered(presence: Floats, word: NDArray[np.int64], truth: Any, n_words: int) -> Answered:
+class Posterior(NamedTuple):
+    """The map, and how sure it is.
+
+    Attributes
+    ----------
+    asked : (k,) words that were asked about, ascending
+    covariance : (7 + k, 7 + k) of the bumps and of these words
+    """
+
+    answered: Answered
+    spread: Spread
+    asked: NDArray[np.int64]
+    covariance: Floats
+
+    def lower(self, presence: Floats, word: NDArray[np.int64], caution: float) -> Floats:
+        """Probability (n,) that may be counted on, `caution` standard deviations below what is told of pairs (n,)."""
+        n = len(_CENTRES)
+        bumps, ramp = _bumps(_logit(presence)), _ramp(_logit(presence))
+        variance = np.einsum("nk,kl,nl->n", bumps, self.covariance[:n, :n], bumps)
+        at = np.minimum(np.searchsorted(self.asked, word), max(len(self.asked) - 1, 0))
+        known = np.isin(word, self.asked)
+        if known.any():
+            at = n + at[known]
+            variance[known] += ramp[known] ** 2 * self.covariance[at, at]
+            variance[known] += 2 * ramp[known] * (bumps[known] * self.covariance[at, :n]).sum(axis=1)
+        variance[~known] += ramp[~known] ** 2 * self.spread.words
+        told = _logit(self.answered.at(presence, word))
+        return expit(told - caution * np.sqrt(np.maximum(variance, 0)))
+
+
+class _Fit(NamedTuple):
+    answered: Answered
+    asked: NDArray[np.int64]
+    precision: Floats  # negative second derivatives at the top
+    log_evidence: float
+
+
+def fit_answered(
+    presence: Floats, word: NDArray[np.int64], truth: Any, n_words: int, spread: Spread | None = None
+) -> Answered:
     """The map of highest posterior probability, from answered pairs (n,): what was promised, and the answer."""
     if not len(word):
         return Answered.nothing(n_words)
+    return _fit(presence, word, truth, n_words, spread or Spread()).answered
+
+
+def fit_posterior(
+    presence: Floats, word: NDArray[np.int64], truth: Any, n_words: int, spread: Spread
+) -> Posterior:
+    """The same with its uncertainty; without answers that of `spread` alone."""
+    found = _fit(presence, word, truth, n_words, spread)
+    return Posterior(
+        found.answered, spread, found.asked, np.asarray(np.linalg.inv(found.precision), np.float64)
+    )
+
+
+def fit_spread(samples: Sequence[Sample], n_words: int, among: Sequence[Spread] = SPREADS) -> Spread:
+    """s and t of highest evidence for samples that are each off in their own way."""
+    told = [(p[kept], w[kept], y[kept]) for p, w, y in samples if (kept := p >= _LEAST_TOLD).any()]
+    evidence = [sum(_fit(*one, n_words, spread).log_evidence for one in told) for spread in among]
+    return among[int(np.argmax(evidence))] if told else Spread()
+
+
+def _fit(presence: Floats, word: NDArray[np.int64], truth: Any, n_words: int, spread: Spread) -> _Fit:
     x, y = _logit(presence), np.asarray(truth, np.float64)
     asked, position = np.unique(word, return_inverse=True)
-    bumps, n_bumps = _bumps(x), len(_CENTRES)
-    precision = np.repeat([1 / _SHARED_VARIANCE, 1 / _WORD_VARIANCE], [n_bumps, len(asked)])
+    bumps, ramp, n_bumps = _bumps(x), _ramp(x), len(_CENTRES)
+    precision = np.repeat([1 / spread.shared, 1 / spread.words], [n_bumps, len(asked)])
 
     def loss(theta: Floats) -> tuple[float, Floats]:
-        score = x + bumps @ theta[:n_bumps] + theta[n_bumps:][position]
+        score = x + bumps @ theta[:n_bumps] + ramp * theta[n_bumps:][position]
         residual = expit(score) - y
         value = np.logaddexp(0, score).sum() - y @ score + theta**2 @ precision / 2
-        slope = np.concatenate([bumps.T @ residual, np.bincount(position, residual)])
+        slope = np.concatenate([bumps.T @ residual, np.bincount(position, ramp * residual, len(asked))])
         return float(value), slope + theta * precision
 
-    found = minimize(loss, np.zeros(n_bumps + len(asked)), jac=True, method="L-BFGS-B").x
+    best = minimize(loss, np.zeros(n_bumps + len(asked)), jac=True, method="L-BFGS-B")
+    found = best.x
+    q = expit(x + bumps @ found[:n_bumps] + ramp * found[n_bumps:][position])
+    weighted = (q * (1 - q))[:, None] * bumps
+    curvature = np.diag(precision)
+    curvature[:n_bumps, :n_bumps] += bumps.T @ weighted
+    np.add.at(curvature[n_bumps:, :n_bumps], position, ramp[:, None] * weighted)
+    curvature[:n_bumps, n_bumps:] = curvature[n_bumps:, :n_bumps].T
+    of_words = np.arange(n_bumps, len(found))
+    curvature[of_words, of_words] += np.bincount(position, q * (1 - q) * ramp**2, len(asked))
+    log_evidence = -float(best.fun) + (np.log(precision).sum() - np.linalg.slogdet(curvature)[1]) / 2
     words = np.zeros(n_words)
     words[asked] = found[n_bumps:]
     rising = np.maximum.accumulate(_GRID + _bumps(_GRID) @ found[:n_bumps])
-    return Answered(rising - _GRID, words)
+    return _Fit(Answered(rising - _GRID, words), asked, curvature, float(log_evidence))
 
 
 def _bumps(x: Floats) -> Floats:
     return np.exp(-((x[:, None] - _CENTRES) ** 2) / 2)
+
+
+def _ramp(x: Floats) -> Floats:
+    return np.clip(1 + x / 2, 0.0, 1.0)
 
 
 def _logit(p: Floats) -> Floats:

@@ -4,6 +4,7 @@
    far from them, once with whole groups hidden (the far world).
 2. A photo gets both, in the proportion in which it is far (`worlds`).
 3. Answers about single words teach what a rejected word looks like (`denials`) and correct the outcome (`answered`).
+4. Where there are two worlds, what is accepted unseen must hold with the caution that hidden groups have taught.
 
 A group's own words are not in the vocabulary of a model that has not seen the group; so, where a group is hidden, words
 that hardly occur elsewhere are no evidence.
@@ -17,9 +18,17 @@ from numpy.typing import NDArray
 
 from topicture.annotations.choice.presence import JudgedPairs, Presence, cross_fitted, fit_presence
 from topicture.annotations.choice.trials import HeldOut
-from topicture.annotations.shift.answered import Answered, fit_answered
+from topicture.annotations.shift.answered import (
+    TOLD_SPREADS,
+    Answered,
+    Posterior,
+    Sample,
+    fit_answered,
+    fit_posterior,
+    fit_spread,
+)
 from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
-from topicture.annotations.shift.worlds import FarWorld, Worlds, centre_of, look_rows
+from topicture.annotations.shift.worlds import TAGS, FarWorld, Worlds, centre_of, look_rows
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 
@@ -31,6 +40,8 @@ Bools = NDArray[np.bool_]
 FEWEST_ELSEWHERE = 3  # photos that must have a word beside those of a hidden group
 MOST_OF_A_GROUP = 2.0  # pairs that the suggestions of a word in one hidden group count for
 SUGGESTED = 0.3  # from this presence on
+CAUTION = 1.28  # standard deviations: nine in ten such promises should hold
+FIRM = 1000.0  # pairs that a bound counts for
 N_PARTS = 3  # in which answers judge terms that others have taught
 
 
@@ -60,6 +71,13 @@ class Calibration(NamedTuple):
         return self.answered(presence)
 
 
+class Untagged(NamedTuple):
+    """Word distributions (n, V) of photos that nobody tagged, and which photos of the corpus they are, (n,)."""
+
+    rows: NDArray[np.int64]
+    p: Floats
+
+
 class Evidence(NamedTuple):
     """What is known about D photos and V words, and what models said that had not seen it.
 
@@ -71,6 +89,7 @@ class Evidence(NamedTuple):
     near, far : answers with near copies hidden together, and with whole groups hidden
     rejected : (D, V) verdicts of people that the word is not true
     places : (D,) the photos' folders
+    untagged : what is told of a sample of the photos that nobody tagged
     """
 
     corpus: Corpus
@@ -82,10 +101,15 @@ class Evidence(NamedTuple):
     world: FarWorld | None = None
     rejected: Bools | None = None
     places: Sequence[str] | None = None
+    untagged: Untagged | None = None
 
 
-def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, JudgedPairs]:
-    """The calibration, and pairs with honest presences that thresholds and `evaluate` are read from."""
+def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, JudgedPairs, JudgedPairs]:
+    """The calibration, pairs with honest presences that `evaluate` is read from, and pairs for thresholds.
+
+    These are the same where tagged photos are a random sample. Where they are not, they are pairs of the untagged
+    photos themselves, each as true as may be counted on (`Posterior.lower`).
+    """
     truth, known, n_words = evidence.truth, evidence.known, evidence.truth.shape[1]
     scored: Bools = np.asarray(evidence.near.p.any(axis=1))
     rows = np.flatnonzero(np.asarray(evidence.captioned & scored))
@@ -103,10 +127,10 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
         Denials(np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0)),
         Answered.nothing(n_words),
     )
-    pairs, far_share = JudgedPairs.of(honest, truth[rows], known[rows]), None
+    pairs, far_share, samples = JudgedPairs.of(honest, truth[rows], known[rows]), None, None
     if evidence.far is not None and evidence.world is not None:
-        found, pairs, far_share = _with_far_world(found, pairs, honest, rows, evidence, seed)
-    return _with_answers(found, pairs, evidence, asked, far_share)
+        found, pairs, far_share, samples = _with_far_world(found, pairs, honest, rows, evidence, seed)
+    return _with_answers(found, pairs, evidence, asked, far_share, samples)
 
 
 def _both_ways(truth: Any, known: Bools) -> bool:
@@ -116,14 +140,14 @@ def _both_ways(truth: Any, known: Bools) -> bool:
 
 def _with_far_world(
     found: Calibration, pairs: JudgedPairs, honest: Floats, rows: Any, evidence: Evidence, seed: int
-) -> tuple[Calibration, JudgedPairs, Floats | None]:
+) -> tuple[Calibration, JudgedPairs, Floats | None, list[Sample] | None]:
     world, scores, truth = evidence.world, evidence.far, evidence.truth
     assert world is not None
     assert scores is not None
     elsewhere = _elsewhere(truth, scores.fold_of, evidence.known)
     hidden = np.flatnonzero(evidence.captioned & (scores.fold_of >= 0) & scores.p.any(axis=1))
     if not (truth[hidden][elsewhere[hidden]] < 1).any():  # nobody ever said that a word is not true
-        return found, pairs, None
+        return found, pairs, None, None
     try:
         far, honest_far = _fitted(scores, hidden, truth, elsewhere, seed)
     except CorpusError:  # hardly a word of a hidden group occurs in others
@@ -141,30 +165,46 @@ def _with_far_world(
     far_share = np.where(
         np.isnan(world.near), world.worlds.far_share(evidence.corpus, evidence.places), world.near
     )
-    return found._replace(far=far, worlds=world.worlds), pooled, far_share
+    # Where tags are groups, no hidden pair is true: that tells nothing of how far promises are off.
+    fold = scores.fold_of[hidden] if world.kind != TAGS else np.zeros(0, np.int64)
+    samples: list[Sample] = []
+    for inside in (np.flatnonzero(fold == one) for one in np.unique(fold)):
+        few = JudgedPairs.of(mixed_far[inside], truth[hidden[inside]], elsewhere[hidden[inside]])
+        samples.append((few.presence, few.word, np.asarray(few.truth, np.float64)))
+    return found._replace(far=far, worlds=world.worlds), pooled, far_share, samples
 
 
 def _with_answers(
-    found: Calibration, pairs: JudgedPairs, evidence: Evidence, asked: Bools, far_share: Floats | None
-) -> tuple[Calibration, JudgedPairs]:
+    found: Calibration,
+    pairs: JudgedPairs,
+    evidence: Evidence,
+    asked: Bools,
+    far_share: Floats | None,
+    samples: list[Sample] | None,
+) -> tuple[Calibration, JudgedPairs, JudgedPairs]:
     rows = np.flatnonzero(asked.any(axis=1))
     present: Bools = np.asarray(evidence.known & (evidence.truth > 0.5))
     rejected = np.zeros_like(present) if evidence.rejected is None else evidence.rejected
     if found.centre.size and (rejected.sum(axis=0) >= FEWEST_REJECTIONS).any():
         looks = look_rows(evidence.corpus, found.centre)
         found = found._replace(denials=fit_denials(looks, present, rejected))
-    if not len(rows):
-        return found, pairs
+    if not len(rows) and samples is None:
+        return found, pairs, pairs
     p = evidence.near.p[rows]
     presence = found.near(p)
     if found.far is not None and far_share is not None:
         presence = _mixture(presence, found.far(p), far_share[rows])
-    if len(found.denials.words):
+    if len(rows) and len(found.denials.words):
         presence = _without_own_answers(presence, looks, present, rejected, rows)
     here = asked[rows]
     answers = JudgedPairs.of(presence, np.asarray(evidence.truth[rows], np.float64), here)
-    answered = fit_answered(answers.presence, answers.word, answers.truth, present.shape[1])
-    return found._replace(answered=answered), _joined(
+    sample = (answers.presence, answers.word, answers.truth)
+    answered = fit_answered(*sample, present.shape[1], fit_spread([sample], present.shape[1], TOLD_SPREADS))
+    promises = None
+    if samples is not None and evidence.untagged is not None:
+        posterior = fit_posterior(*sample, present.shape[1], fit_spread([*samples, sample], present.shape[1]))
+        promises = _counted_on(found, answered, posterior, evidence)
+    pairs = _joined(
         [
             pairs._replace(
                 presence=answered.at(pairs.presence, pairs.word),
@@ -177,6 +217,24 @@ def _with_answers(
             ),
         ]
     )
+    return found._replace(answered=answered), pairs, pairs if promises is None else promises
+
+
+def _counted_on(
+    found: Calibration, answered: Answered, posterior: Posterior, evidence: Evidence
+) -> JudgedPairs:
+    """Pairs of untagged photos that may be suggested, each as true as may be counted on.
+
+    Their weight keeps the bounds of a word from being drawn to those of others: a bound is no small sample.
+    """
+    assert evidence.untagged is not None
+    rows, p = evidence.untagged
+    places = None if evidence.places is None else [evidence.places[row] for row in rows.tolist()]
+    presence = found(p, evidence.corpus[rows], places)
+    row, word = np.nonzero(presence >= SUGGESTED)
+    some = presence[row, word]
+    bound = posterior.lower(some, word, CAUTION)
+    return JudgedPairs(word, answered.at(some, word), bound, np.full(len(word), FIRM))
 
 
 def _without_own_answers(presence: Floats, looks: Any, present: Bools, rejected: Bools, rows: Any) -> Floats:

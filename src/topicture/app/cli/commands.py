@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,17 +10,25 @@ import typer
 from typer.core import TyperGroup
 
 from topicture import __version__
-from topicture.app.cli import collection as cli_collection
 from topicture.app.cli import exchange as cli_exchange
-from topicture.app.cli import explain as cli_explain
-from topicture.app.cli import finding as cli_finding
 from topicture.app.cli import learning as cli_learning
 from topicture.app.cli import reproduce as cli_reproduce
-from topicture.app.cli import review as cli_review
 from topicture.app.cli import serving as cli_serving
+from topicture.app.cli.arguments import default_values, prepared, wants_json
 from topicture.app.cli.common import ForceOption
+from topicture.app.cli.deciding import review as cli_review
+from topicture.app.cli.deciding import tagging as cli_tagging
+from topicture.app.cli.deciding import undoing as cli_undoing
 from topicture.app.cli.failures import DEBUG
+from topicture.app.cli.looking import explain as cli_explain
+from topicture.app.cli.looking import finding as cli_finding
+from topicture.app.cli.looking import listing as cli_listing
+from topicture.app.cli.looking import suggesting as cli_suggesting
+from topicture.app.cli.upkeep import collection as cli_collection
+from topicture.app.cli.upkeep import configuring as cli_configuring
+from topicture.app.cli.upkeep import watching as cli_watching
 from topicture.collection.words import printable
+from topicture.devices import VARIABLE, use_device_from_the_start
 from topicture.errors import TopictureError
 
 __all__ = ["app", "run"]
@@ -54,8 +63,11 @@ app = typer.Typer(
 
 def run() -> int:
     """Run the command of the command line; its exit code. Whatever it raises passes, usage errors are told here."""
+    arguments = prepared(sys.argv[1:], _options())
+    if arguments.debug:
+        os.environ[DEBUG] = "1"
     try:
-        return app(standalone_mode=False) or 0
+        return app(arguments.given, standalone_mode=False, default_map=default_values(arguments)) or 0
     except _CommandEnded as ended:
         raise ended.error from None
     except typer.Abort:
@@ -67,11 +79,28 @@ def run() -> int:
         return _tell_usage(error)
 
 
+def _options() -> dict[str, dict[str, bool]]:
+    """Command -> its options, each with whether it takes a value."""
+    commands: Any = typer.main.get_group(app).commands
+    return {
+        name: {
+            option: not getattr(each, "is_flag", True)
+            for each in command.params
+            for option in (*each.opts, *each.secondary_opts)
+            if option.startswith("-")  # else it is the name of an argument
+        }
+        | {"-h": False, "--help": False}
+        for name, command in commands.items()
+    }
+
+
 def _tell_usage(error: Any) -> int:
-    """As Typer does, but with what the person typed escaped."""
+    """As Typer does, but with what the person typed escaped; as JSON where that is wanted."""
     from typer.rich_utils import rich_format_error
 
     error.message = "\n".join(printable(line) for line in error.message.split("\n"))
+    if wants_json():
+        print(json.dumps({"error": {"code": "usage", "message": " ".join(error.format_message().split())}}))
     rich_format_error(error)
     return error.exit_code
 
@@ -88,16 +117,30 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help=f"Show where an error comes from (or set {DEBUG}=1).")
+        bool,
+        typer.Option(
+            "--debug", help=f"Show where an error comes from (or set {DEBUG}=1); behind any command, too."
+        ),
     ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            envvar=VARIABLE,
+            help="Learn on the processor (cpu) or on accelerators (gpu), not what is found best.",
+        ),
+    ] = None,
 ) -> None:
     if debug:
         os.environ[DEBUG] = "1"
+    if device is not None:
+        use_device_from_the_start(device)
 
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the page (index.html) and demo.json.")] = Path("demo"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the page (index.html) and demo.json.")
+    ] = Path("demo"),
     images: Annotated[int, typer.Option(help="Number of photos to render.")] = 600,
     seed: Annotated[int, typer.Option(help="Another seed gives another collection.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes that render and analyse photos.")] = os.cpu_count()
@@ -138,7 +181,13 @@ for commands in (
     cli_learning,
     cli_explain,
     cli_finding,
+    cli_listing,
+    cli_suggesting,
     cli_review,
+    cli_tagging,
+    cli_undoing,
+    cli_watching,
+    cli_configuring,
     cli_serving,
     cli_exchange,
     cli_reproduce,

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,15 +14,21 @@ from topicture.app.verbs.library import Library
 from topicture.app.verbs.plain import as_plain
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
+from topicture.store import CatalogError
 
 __all__ = [
+    "CATALOG_VARIABLE",
     "SOMETHING_LEFT",
     "CatalogOption",
     "ForceOption",
     "JsonOption",
     "QuietOption",
+    "ThresholdOption",
+    "TopOption",
     "WorkersOption",
+    "collection_of",
     "find",
+    "find_for",
     "finish",
     "print_json",
     "short_path",
@@ -30,13 +37,14 @@ __all__ = [
 
 SOMETHING_LEFT = 1
 SHOWN_LINES = 20
+CATALOG_VARIABLE = "TOPICTURE_CATALOG"
 
 CatalogOption = Annotated[
     Path | None,
     typer.Option(
         "--catalog",
         "-c",
-        envvar="TOPICTURE_CATALOG",
+        envvar=CATALOG_VARIABLE,
         help="Folder of the photos or of the catalog; by default the nearest catalog above this folder.",
     ),
 ]
@@ -50,12 +58,38 @@ QuietOption = Annotated[
 WorkersOption = Annotated[
     int, typer.Option(min=0, help="Processes that analyse photos; 0 uses only this one.")
 ]
+ThresholdOption = Annotated[
+    float | None, typer.Option("--threshold", help="Suggest words of at least this probability (0.25).")
+]
+TopOption = Annotated[
+    int | None, typer.Option("--top", "-k", help="Suggest this many words per photo, however probable.")
+]
 WORKERS = os.cpu_count() or 1
 
 
 def find(catalog: Path | None, start: Path | None = None) -> Library:
     """The collection that a command is about; says where it came from, if all of it has moved."""
-    library = Library.find(start, catalog)
+    return _telling(Library.find(start, catalog))
+
+
+def find_for(catalog: Path | None, photos: Iterable[str]) -> Library:
+    """The same for a command about photos: the collection that the first of them lies in, wherever one is."""
+    return _telling(collection_of(catalog, photos))
+
+
+def collection_of(catalog: Path | None, photos: Iterable[str]) -> Library:
+    """The named collection, that of the first photo, or that of the working folder; raises CatalogError."""
+    if catalog is None:
+        for photo in photos:
+            folder = Path(photo).parent
+            if folder.is_dir():
+                with suppress(CatalogError):
+                    return Library.find(folder)
+            break
+    return Library.find(None, catalog)
+
+
+def _telling(library: Library) -> Library:
     with suppress(TopictureError):  # what is wrong with a catalog is told by the command itself
         moved_from = library.moved_from()
         if moved_from is not None:

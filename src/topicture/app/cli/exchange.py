@@ -116,8 +116,11 @@ def import_(
         print_json(result)
     else:
         print(f"{counted(result.decisions, 'new tag')} for {counted(result.photos, 'photo')}.")
+        if result.boxes:
+            boxes = counted(result.boxes, "box", "boxes")
+            print(f"{boxes} kept: the next 'topicture learn' sets the regions of models against them.")
         if result.boxes_left_out:
             boxes = counted(result.boxes_left_out, "box", "boxes")
-            print(f"The words of {boxes} were imported, not the boxes themselves.")
+            print(f"Of {boxes} only the words were taken: they were drawn on a picture of another shape.")
     tell_lines("Refused", result.refused, quiet=as_json)
     finish(result.refused)

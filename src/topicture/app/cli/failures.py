@@ -1,14 +1,16 @@
 """Any exception as one line: what is wrong, where, and what to do."""
 
 import errno
+import json
 import os
 import sqlite3
 import traceback
 
+from topicture.app.error_codes import code_of
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
 
-__all__ = ["DEBUG", "one_line", "traceback_lines", "wants_traceback"]
+__all__ = ["DEBUG", "as_json", "one_line", "traceback_lines", "wants_traceback"]
 
 DEBUG = "TOPICTURE_DEBUG"
 """The variable of the environment that asks for tracebacks, as --debug does."""
@@ -29,6 +31,11 @@ _HINTS = {
 def one_line(error: BaseException) -> str:
     """What to tell a person about an error; control characters are escaped."""
     return printable(_sentence(error))
+
+
+def as_json(error: BaseException) -> str:
+    """An error as one JSON document: its code, which stays whatever the sentence says, and the sentence."""
+    return json.dumps({"error": {"code": code_of(error), "message": one_line(error)}})
 
 
 def wants_traceback() -> bool:

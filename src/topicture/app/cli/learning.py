@@ -9,6 +9,8 @@ from topicture.app.cli.common import (
     CatalogOption,
     JsonOption,
     QuietOption,
+    ThresholdOption,
+    TopOption,
     WorkersOption,
     find,
     finish,
@@ -35,6 +37,9 @@ def learn(
     budget: Annotated[
         float, typer.Option(min=0.1, help="Minutes that auto may take to try models and learn.")
     ] = 10.0,
+    memory: Annotated[
+        float, typer.Option(min=0.1, help="Gigabytes of memory that auto may take to try models and learn.")
+    ] = 4.0,
     regions: Annotated[bool, typer.Option(help="Also learn which part of a photo a word belongs to.")] = True,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also print every model that was tried.")
@@ -54,6 +59,7 @@ def learn(
             model,
             min_count=min_count,
             budget_seconds=60 * budget,
+            budget_bytes=1e9 * memory,
             regions=regions,
             workers=workers,
             report=stages,
@@ -67,15 +73,16 @@ def learn(
 
 
 def annotate(
-    threshold: Annotated[
-        float | None,
-        typer.Option("--threshold", "-t", help="Suggest words of at least this probability (0.25)."),
-    ] = None,
-    top: Annotated[int | None, typer.Option("--top", "-k", help="Suggest this many words per photo.")] = None,
+    threshold: ThresholdOption = None,
+    top: TopOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also for photos that their owner has tagged.")
     ] = False,
     rejected_too: Annotated[bool, typer.Option(help="Suggest again what was rejected.")] = False,
+    new_only: Annotated[
+        bool,
+        typer.Option("--new", help="Only for photos that came since the last time; the rest stays as it is."),
+    ] = False,
     workers: WorkersOption = WORKERS,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
@@ -93,6 +100,7 @@ def annotate(
             top=top,
             everything=everything,
             rejected_too=rejected_too,
+            new_only=new_only,
             workers=workers,
             report=stages,
         )
@@ -129,12 +137,21 @@ def models(
     learned: Annotated[
         bool, typer.Option("--learned", help="Those that were learned from this collection.")
     ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove those learned before the newest; decisions stay.")
+    ] = False,
+    keep: Annotated[int, typer.Option(min=1, help="With --prune: how many to keep.")] = 1,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --prune: only say what would go.")] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the available models, what they need and what they can do; or those learned from this collection."""
-    from topicture.app.console.tables import print_learned_models, print_models
+    from topicture.app.console.tables import print_learned_models, print_models, print_pruned
 
+    if prune:
+        pruned = find(catalog).prune(keep, dry_run=dry_run)
+        print_json(pruned) if as_json else print_pruned(pruned)
+        return
     if learned:
         found = find(catalog).models()
         print_json(found) if as_json else print_learned_models(found)

@@ -37,10 +37,11 @@ def _run(interrupts: Interrupts) -> int:
     try:
         _escape_what_cannot_be_printed()
         from topicture.app.cli.commands import run
-        from topicture.app.cli.own_process import own_this_process, use_all_cores
+        from topicture.app.cli.own_process import keep_compiled_code, own_this_process, use_all_cores
 
         own_this_process()
         use_all_cores()
+        keep_compiled_code()
         code = run()
         sys.stdout.flush()  # here a full disk or a closed pipe is still an ordinary error
         return code
@@ -61,9 +62,12 @@ def _answer(error: BaseException) -> int:
         return NOBODY_READS
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 2
-    from topicture.app.cli.failures import one_line, traceback_lines, wants_traceback
+    from topicture.app.cli.arguments import wants_json
+    from topicture.app.cli.failures import as_json, one_line, traceback_lines, wants_traceback
 
     try:
+        if wants_json():
+            print(as_json(error), flush=True)
         if wants_traceback():
             print(*traceback_lines(error), sep="\n", file=sys.stderr)
         print(f"topicture: {one_line(error)}", file=sys.stderr, flush=True)

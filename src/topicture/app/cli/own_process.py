@@ -4,7 +4,7 @@ matplotlib obeys a `matplotlibrc` of the working folder, first of all places and
 photos could have every figure's text typeset by running `latex`. So it is imported from a neutral folder, with settings
 and font list in the cache folder of Topicture.
 
-JAX reads once how many cores there are for the models, when it starts.
+JAX reads once how many cores there are for the models, when it starts, and where compiled code is kept.
 """
 
 import os
@@ -14,10 +14,11 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 
 from topicture.children import NEUTRAL_FOLDER
+from topicture.compiled import settings_of_a_program
 from topicture.offline import OFFLINE
 from topicture.vision.cache import user_cache_folder
 
-__all__ = ["own_this_process", "use_all_cores"]
+__all__ = ["keep_compiled_code", "own_this_process", "use_all_cores"]
 
 # Every device works on blocks of its own, and a small collection does not have many of them.
 MOST_DEVICES = 8
@@ -44,6 +45,12 @@ def use_all_cores() -> None:
         return
     n = min(_usable_cores(), MOST_DEVICES)
     os.environ["XLA_FLAGS"] = f"{given} {_FLAG}={n}".strip()
+
+
+def keep_compiled_code() -> None:
+    """Let this process and its children keep what JAX compiles, where that is safe."""
+    if "jax" not in sys.modules:
+        os.environ.update(settings_of_a_program())
 
 
 def _usable_cores() -> int:

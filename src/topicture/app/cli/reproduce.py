@@ -30,7 +30,7 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(envvar="TOPICTURE_DATA", help="Folder of the benchmark sets.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the reports.")] = Path("reproduction"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the reports.")] = Path("reproduction"),
     quick: Annotated[
         bool, typer.Option("--quick/--full", help="Fewer topics, folds and random starts.")
     ] = True,

@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from topicture.app.cli.common import CatalogOption, find
-from topicture.app.verbs.library import Library
 from topicture.errors import TopictureError
-from topicture.store import CatalogBusy, CatalogError
+from topicture.store import CatalogError
 
 __all__ = ["register", "serve", "serve_sample"]
 
@@ -32,7 +31,7 @@ def serve(
 ) -> None:
     """Open the collection in the browser."""
     from topicture.app.web.server import serve as serve_page
-    from topicture.app.web.site import Site
+    from topicture.app.web.site import Site, bring_up_to_date
 
     if photos is not None and not photos.is_dir():
         raise TopictureError(f"{photos}: not a folder of photos")
@@ -43,7 +42,7 @@ def serve(
             raise
         library = None  # the page leads from a folder to its first suggestions
     if library is not None:
-        _bring_up_to_date(library)
+        bring_up_to_date(library)
     serve_page(
         Site(None if photos is None else photos.resolve(), library),
         port,
@@ -65,14 +64,6 @@ def serve_sample(
     with Stages(quiet=quiet) as stages:
         library = sample_library(folder, images, seed=seed, workers=workers, report=stages)
     serve_page(Site(folder.resolve(), library), open_browser=browser, learn_at_once=True)
-
-
-def _bring_up_to_date(library: Library) -> None:
-    """A catalog of an older version, where it may be written; what is wrong with one is told before the page opens."""
-    try:
-        library.writing("serve").close()
-    except (CatalogBusy, CatalogError, OSError):
-        library.reading().close()
 
 
 def register(app: typer.Typer) -> None:

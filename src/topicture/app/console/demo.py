@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicture.collection.words import printable
-from topicture.demo.run import SHOWN, TITLES, DemoReport
+from topicture.demo.run import NO_CHANCE, SHOWN, TITLES, DemoReport
 
 __all__ = ["print_demo"]
 
@@ -46,6 +46,8 @@ def print_demo(report: DemoReport, page: Path) -> None:
         style = "bold" if score.model == report.best else ""
         table.add_row(score.model, *values, f"{score.seconds:.1f}", style=style)
     console.print(table)
+    if report.has_infinite:
+        console.print(NO_CHANCE)
     console.print(f"\nWhat {report.best} suggests (green: the owner's own word, hidden from the model):")
     for example in report.examples[:6]:
         line = Text(f"  {example.image_id}  ")
@@ -60,4 +62,6 @@ def print_demo(report: DemoReport, page: Path) -> None:
 def _number(value: float) -> str:
     if math.isnan(value):
         return ""
+    if math.isinf(value):
+        return "∞"
     return f"{value:.3f}" if value < 2 else f"{value:.1f}"

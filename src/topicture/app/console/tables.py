@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from topicture.app.learning.learning import LearnReport
     from topicture.app.verbs.reviewing import BulkReport, Question
     from topicture.app.verbs.scanning import ScanReport
-    from topicture.app.verbs.searching import SearchHit
+    from topicture.app.verbs.searching import SearchPage
     from topicture.app.verbs.status import ModelSummary, Status
+    from topicture.app.verbs.upkeep.pruning import Pruned
     from topicture.store.decisions.conflicts import Conflict
-    from topicture.store.decisions.decisions import Undone
 
 __all__ = [
     "print_bulk",
@@ -33,14 +33,14 @@ __all__ = [
     "print_learned_models",
     "print_models",
     "print_paths",
+    "print_pruned",
     "print_questions",
     "print_scan",
     "print_status",
-    "print_undone",
+    "when",
 ]
 
 SHOWN_TAGS = 20
-SHOWN_WORDS = 10
 SHOWN_MEMBERS = 3
 
 
@@ -107,7 +107,7 @@ def print_status(status: "Status") -> None:
         ("to be written", counted(status.pending_writes, "sidecar")),
         *([("conflicts", _conflicts_line(status.conflicts))] * bool(status.conflicts)),
         *([("missing", _missing_line(status.missing_sidecars))] * bool(status.missing_sidecars)),
-        ("last scan", _when(status.scanned)),
+        ("last scan", when(status.scanned)),
         ("root", printable(status.root)),
     ]
     for name, value in rows:
@@ -123,12 +123,15 @@ def _missing_line(n: int) -> str:
 
 
 def _model_line(model: "ModelSummary") -> str:
-    name, when = printable(f"{model.name} {model.folder}"), _when(model.learned)
+    name = printable(f"{model.name} {model.folder}")
     tagged = model.facts.get("tagged")  # a damaged catalog may lack it
-    return f"{name}, learned {when}" + (f" from {counted(tagged, 'tagged photo')}" if tagged else "")
+    return f"{name}, learned {when(model.learned)}" + (
+        f" from {counted(tagged, 'tagged photo')}" if tagged else ""
+    )
 
 
-def _when(at: float | None) -> str:
+def when(at: float | None) -> str:
+    """A time as people read it."""
     if at is None:
         return "never"
     try:
@@ -247,25 +250,37 @@ def print_models(rows: list[dict[str, Any]]) -> None:
     Console().print(table)
 
 
+def print_pruned(pruned: "Pruned") -> None:
+    verb = "Would remove" if pruned.dry_run else "Removed"
+    room = f"{pruned.bytes / 1e6:.1f} MB"
+    print(
+        f"{verb} {counted(len(pruned.removed), 'model')} ({room}); {counted(len(pruned.kept), 'model')} kept."
+    )
+    for model in pruned.removed:
+        print(f"  {_model_line(model)}")
+
+
 def print_learned_models(models: "list[ModelSummary]") -> None:
     if not models:
         print("Nothing has been learned yet; run 'topicture learn'.")
     for model in models:
         print(
-            _model_line(model) + ("" if model.annotated is None else f", annotated {_when(model.annotated)}")
+            _model_line(model) + ("" if model.annotated is None else f", annotated {when(model.annotated)}")
         )
 
 
-def print_hits(hits: "list[SearchHit]") -> None:
-    if not hits:
+def print_hits(page: "SearchPage") -> None:
+    if not page.hits:
         print("No photos found.")
-    for hit in hits:
+    for hit in page.hits:
         words = ", ".join(
             f"{printable(word)} {'yes' if word in hit.said and p else 'no' if word in hit.said else f'{p:.0%}'}"
             + (" by machine" if word in hit.by_machine else "")
             for word, p in hit.words.items()
         )
         print(f"{hit.probability:5.0%}  {printable(hit.path)}  ({words})")
+    if len(page.hits) < page.total:
+        print(f"{len(page.hits)} of {counted(page.total, 'photo')}; --limit shows more.")
 
 
 def print_paths(paths: list[str]) -> None:
@@ -307,34 +322,3 @@ def print_conflicts(conflicts: "list[Conflict]") -> None:
             f"{done} by another program"
         )
     print("--keep keeps what was decided here; --follow does what the other program did.")
-
-
-# What a step did to words, by its source.
-UNDONE = {
-    "delete": "the deletion",
-    "rename": "the new name",
-    "merge": "the merge",
-    "parent": "the place",
-    "policy": "the policy",
-}
-
-
-def print_undone(undone: "Undone") -> None:
-    """What an undo took back, in one line."""
-    parts = []
-    if undone.decisions:
-        words = sorted({printable(decision.word) for decision in undone.decisions})
-        more = f" and {len(words) - SHOWN_WORDS} more" if len(words) > SHOWN_WORDS else ""
-        parts.append(
-            f"{counted(len(undone.decisions), 'decision')} ({undone.source}): {', '.join(words[:SHOWN_WORDS])}{more}"
-        )
-    if undone.words:
-        verb = UNDONE.get(undone.source, "the return")
-        parts.append(f"{verb} of {', '.join(map(printable, undone.words[:SHOWN_WORDS]))}")
-    if undone.reopened:
-        parts.append(f"{counted(undone.reopened, 'answer')} to conflicts (open again)")
-    print(f"Undid {'; '.join(parts)}" if parts else "Nothing of that step was left to undo.")
-    if undone.decided_anew:
-        print(
-            f"{counted(undone.decided_anew, 'decision')} of that step stayed: something else was decided since."
-        )

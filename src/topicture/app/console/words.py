@@ -7,11 +7,11 @@ from topicture.collection.words import printable
 
 if TYPE_CHECKING:
     from topicture.app.verbs.words.editing import WordEdit
-    from topicture.app.verbs.words.listing import WordSummary
+    from topicture.app.verbs.words.listing import WordPolicy, WordSummary
     from topicture.app.verbs.words.policies import PolicyReport
     from topicture.app.verbs.words.proposals import Proposal
 
-__all__ = ["print_edit", "print_policies", "print_proposals", "print_words"]
+__all__ = ["print_edit", "print_policies", "print_proposals", "print_words", "print_words_policies"]
 
 
 def print_words(words: "list[WordSummary]") -> None:
@@ -72,3 +72,11 @@ def print_policies(report: "PolicyReport") -> None:
         tags = ", ".join(f"{n} {word} (from {least:.0%})" for word, least, n in report.tags)
         accepted = f"{counted(report.accepted, 'suggestion')} for {counted(report.photos, 'photo')}"
         print(printable(f"Accepted by policy: {accepted}: {tags}. 'topicture undo' takes this back."))
+
+
+def print_words_policies(policies: "list[WordPolicy]") -> None:
+    if not policies:
+        print("All tags are suggested, and none is accepted by itself.")
+    for each in policies:
+        least = "" if each.accept_from is None else f" {each.accept_from:g}"
+        print(printable(f"{each.policy}{least}  {each.word}"))

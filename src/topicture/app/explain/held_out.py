@@ -5,7 +5,7 @@ kept beside the model under a name that tells what they were made from.
 """
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import dirname as folder_of
 
@@ -18,9 +18,9 @@ from topicture.annotations.choice.trials import N_FOLDS, HeldOut
 from topicture.app.counting import counted
 from topicture.app.learning.learning import unreadable_lines
 from topicture.app.learning.model_folder import Learned
-from topicture.app.learning.training_tags import TrainingTags, gather
+from topicture.app.learning.training_tags import gather
 from topicture.app.progress import Report, silent
-from topicture.corpus import Corpus, Vocabulary
+from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.files import read_model, write_model
 from topicture.models.look_alikes import look_alikes
@@ -68,7 +68,7 @@ def gather_answers(
 
     Raises CorpusError where too few photos carry one of the model's words.
     """
-    training_tags = _in_words_of(gather(catalog, 1), learned.vocabulary)
+    training_tags = gather(catalog, 1).in_words(learned.vocabulary)
     photos = [Photo(image.content.hex(), catalog.root / image.path) for image in training_tags.images]
     description = describe(
         photos,
@@ -85,51 +85,24 @@ def gather_answers(
         raise CorpusError(
             f"only {counted(n_tagged, 'photo')} with a word of this model, too few to judge it; tag at least {N_FOLDS}"
         )
-    truth, known = training_tags.truth[positions], training_tags.known[positions]
+    asked = training_tags.judged[positions]
     sample = _sample(corpus)
     own_paths = [training_tags.images[i].path for i in positions]
     groups = look_alikes(corpus, [folder_of(path) for path in own_paths])
-    scores = _held_out(learned, folder, corpus, groups, sample, known.any(axis=1), report)
-    judged = known.any(axis=1) & scores.p.any(axis=1)
+    scores = _held_out(learned, folder, corpus, groups, sample, asked, report)
+    inside = asked[scores.rows] & scores.p.any(axis=1)
+    judged = sample[inside]
+    said = training_tags.at(np.asarray(positions)[judged])
     return HeldOutAnswers(
         corpus,
         own_paths,
         groups,
         sample,
-        np.flatnonzero(judged),
-        cross_fitted(scores.p[judged], truth[judged], known[judged], scores.fold_of[judged], seed=SEED),
-        truth[judged],
-        known[judged],
+        judged,
+        cross_fitted(scores.p[inside], said.truth, said.known, scores.fold_of[inside], seed=SEED),
+        said.truth,
+        said.known,
         unreadable_lines(description, training_tags.images),
-    )
-
-
-def _in_words_of(training_tags: TrainingTags, vocabulary: Vocabulary) -> TrainingTags:
-    """What people said, in the words of a model: words that are new are left out, words gone are on no photo."""
-    present = [w for w in vocabulary if w in training_tags.vocabulary]
-    old = [training_tags.vocabulary.index(w) for w in present]
-    new = [vocabulary.index(w) for w in present]
-    shape = (len(training_tags.images), len(vocabulary))
-    truth, rejected, given, asked = (np.zeros(shape, bool) for _ in range(4))
-    known = np.repeat(training_tags.captioned[:, None], len(vocabulary), axis=1)
-    for table, source in (
-        (truth, training_tags.truth),
-        (rejected, training_tags.rejected),
-        (given, training_tags.given),
-        (asked, training_tags.asked),
-        (known, training_tags.known),
-    ):
-        table[:, new] = source[:, old]
-    captions = [[word for word in words if word in vocabulary] for words in training_tags.captions]
-    return replace(
-        training_tags,
-        vocabulary=vocabulary,
-        captions=captions,
-        truth=truth,
-        known=known,
-        rejected=rejected,
-        given=given,
-        asked=asked,
     )
 
 
@@ -155,9 +128,9 @@ def _held_out(
     judged: NDArray[np.bool_],
     report: Report,
 ) -> HeldOut:
-    """Answers for the photos of the sample, zeros for others."""
+    """Answers for the photos of the sample, zeros for those that nobody judged."""
     path = folder / f"held-out-{_key(folder, corpus, groups, judged)}.safetensors"
-    kept = _read(path, corpus)
+    kept = _read(path, sample, corpus.n_words)
     if kept is not None:
         return kept
     report("Hiding tags", 0, None)
@@ -169,8 +142,7 @@ def _held_out(
         seed=SEED,
         on_fold=lambda done, total: report("Hiding tags", done, total),
     )
-    scores = HeldOut(np.zeros((len(corpus), corpus.n_words)), np.full(len(corpus), -1))
-    scores.p[sample], scores.fold_of[sample] = some.p, some.fold_of
+    scores = HeldOut(some.p, some.fold_of, sample)
     try:
         rows = np.flatnonzero(scores.p.any(axis=1))
         write_model(path, {}, {"rows": rows, "p": scores.p[rows], "fold_of": scores.fold_of})
@@ -182,10 +154,10 @@ def _held_out(
     return scores
 
 
-def _read(path: Path, corpus: Corpus) -> HeldOut | None:
+def _read(path: Path, sample: NDArray[np.int64], n_words: int) -> HeldOut | None:
     try:
         _, arrays = read_model(path)
-        p = np.zeros((len(corpus), corpus.n_words))
+        p = np.zeros((len(sample), n_words))
         p[arrays["rows"]] = arrays["p"]
         fold_of = arrays["fold_of"]
     except (
@@ -195,12 +167,12 @@ def _read(path: Path, corpus: Corpus) -> HeldOut | None:
         IndexError,
     ):  # not there, or not what was written: made again
         return None
-    return HeldOut(p, fold_of) if fold_of.shape == (len(corpus),) else None
+    return HeldOut(p, fold_of, sample) if fold_of.shape == (len(sample),) else None
 
 
 def _key(folder: Path, corpus: Corpus, groups: NDArray[np.int64], judged: NDArray[np.bool_]) -> str:
     """Changes with the model, the photos, what was said about them, and what is hidden together."""
-    digest = hashlib.sha256(f"{N_FOLDS} {SEED} ".encode())
+    digest = hashlib.sha256(f"{N_FOLDS} {SEED} sample ".encode())
     for name in ("model.safetensors", "features.safetensors"):
         digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
     digest.update("\0".join(corpus.image_ids.tolist()).encode())

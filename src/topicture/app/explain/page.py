@@ -8,11 +8,8 @@ import time
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
-from topicture.annotations.figures.diagnostics import calibration_plot, objective_traces, quality_plot
 from topicture.app.explain.explaining import explain
 from topicture.app.explain.explanation import Explanation
 from topicture.app.explain.pictures import Pictures, data_uri
@@ -24,9 +21,13 @@ from topicture.atomic import write_atomically
 from topicture.collection.outputs import Outputs
 from topicture.collection.words import printable
 from topicture.errors import UnknownModel
+from topicture.extras import has_module
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
 from topicture.vision.recipe import Recipe
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["explain_on_page", "page_of"]
 
@@ -97,7 +98,11 @@ def page_of(explanation: Explanation, root: Path, recipe: Recipe, *, report: Rep
 
 
 def _figures(explanation: Explanation) -> dict[str, str]:
-    """Name -> address that holds the figure."""
+    """Name -> address that holds the figure; none where matplotlib is not installed."""
+    if not has_module("matplotlib"):
+        return {}
+    from topicture.annotations.figures.diagnostics import calibration_plot, objective_traces, quality_plot
+
     figures: dict[str, str] = {"calibration": _png(calibration_plot(explanation.calibration))}
     if explanation.traces:
         figures["traces"] = _png(objective_traces(explanation.traces))
@@ -108,7 +113,7 @@ def _figures(explanation: Explanation) -> dict[str, str]:
     return figures
 
 
-def _png(figure: Figure) -> str:
+def _png(figure: "Figure") -> str:
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=FIGURE_DPI, facecolor="white", metadata={"Software": None})
     return data_uri("image/png", stream.getvalue())

@@ -1,6 +1,6 @@
 """How far a model is to be trusted: worlds, completeness and answers together, as `learn` finds them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from topicture.annotations.choice.presence import JudgedPairs, cross_fitted
 from topicture.annotations.choice.trials import HeldOut
-from topicture.annotations.shift.calibration import Calibration, Evidence, calibrate
+from topicture.annotations.shift.calibration import Calibration, Evidence, Untagged, calibrate
 from topicture.annotations.shift.completeness import Completeness, fit_completeness, left_out
 from topicture.annotations.shift.worlds import TAGS, FarWorld
 from topicture.app.learning.training_tags import TrainingTags
@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 FEWEST_QUESTIONS = 20  # answers before tags are thought incomplete
 FEWEST_ANSWERS = 100  # about untagged photos, before tags that never occur together are accepted in bulk
 EM_STEPS = 3
+MOST_UNTAGGED = 1000  # photos that are asked about to see what there is to accept
 MOST_FAR = 0.1  # share of far photos from which on tagged and untagged photos differ
 
 
@@ -42,21 +43,41 @@ def trust(
     world: FarWorld | None,
     *,
     places: Sequence[str] | None = None,
+    annotate: Callable[[Corpus], Floats] | None = None,
     seed: int = 0,
 ) -> Trusted:
-    """Calibrate the answers of models that had not seen the tags; `kept` are the rows of `tags` in the corpus."""
+    """Calibrate the answers of models that had not seen the tags; `kept` are the rows of `tags` in the corpus.
+
+    `annotate` asks the model itself: about some of the untagged photos, where these are unlike the tagged ones.
+    """
     truth, known, captioned = tags.truth[kept], tags.known[kept], tags.captioned[kept]
     completeness = None
     soft: Any = truth
     if tags.asked[kept].sum() >= FEWEST_QUESTIONS:
         completeness, soft = _completed(tags, kept, near, seed)
-    evidence = Evidence(corpus, soft, known, captioned, near, far, world, tags.rejected[kept], places)
-    calibration, judged = calibrate(evidence, seed=seed)
+    untagged = None if world is None or annotate is None else _some_untagged(corpus, known, annotate, seed)
+    evidence = Evidence(
+        corpus, soft, known, captioned, near, far, world, tags.rejected[kept], places, untagged
+    )
+    calibration, judged, pairs = calibrate(evidence, seed=seed)
     n_answers = int((known & ~captioned[:, None]).sum())
     # Where no two tags occur together, a photo without one was never said to lack it: only answers vouch for others.
     unheard = world is not None and world.kind == TAGS and n_answers < FEWEST_ANSWERS
-    pairs = judged.at(np.zeros(len(judged.word), bool)) if unheard else judged
+    if unheard:
+        pairs = pairs.at(np.zeros(len(pairs.word), bool))
     return Trusted(calibration, judged, pairs, completeness)
+
+
+def _some_untagged(
+    corpus: Corpus, known: NDArray[np.bool_], annotate: Callable[[Corpus], Floats], seed: int
+) -> Untagged | None:
+    """What is told of photos that nobody said anything about; None where there are none."""
+    by_id = np.argsort(corpus.image_ids, kind="stable")
+    silent = by_id[~known[by_id].any(axis=1)]
+    if not len(silent):
+        return None
+    rows = np.sort(np.random.default_rng(seed).permutation(silent)[:MOST_UNTAGGED])
+    return Untagged(rows, np.asarray(annotate(corpus[rows].without_captions()), np.float64))
 
 
 def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple[Completeness, Floats]:

@@ -21,6 +21,7 @@ __all__ = ["Chosen", "choose_and_fit", "fit"]
 
 # Models that learn from nearly all groups, as the one that is used learns from all.
 N_FAR_FOLDS = 6
+MOST_FAR_IMAGES = 8000
 _STAGES = {"try": "Trying models", "learn": "Learning"}
 
 
@@ -42,6 +43,7 @@ def choose_and_fit(
     groups: ArrayLike | None = None,
     far_groups: ArrayLike | None = None,
     budget_seconds: float,
+    budget_bytes: float = 4e9,
     seed: int,
     report: Report,
     trace: Trace = untold,
@@ -49,8 +51,9 @@ def choose_and_fit(
     """Learn from everything, and score the hidden folds with the very same settings.
 
     `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores, but for
-    captioned ones beyond the sample that `auto` tries a large collection on. `groups` as for `folds_of`: images that
-    are hidden together; with `far_groups` folds of these are scored as well. `budget_seconds` is for `auto`.
+    captioned ones beyond the sample that `auto` tries a large collection on; `scores.rows` says which. `groups` as for
+    `folds_of`: images that are hidden together; with `far_groups` folds of these are scored as well. `budget_seconds`
+    and `budget_bytes` are for `auto`.
     """
     if model == "auto":
         found = learn_auto(
@@ -58,10 +61,11 @@ def choose_and_fit(
             also=judged,
             groups=groups,
             budget_seconds=budget_seconds,
+            budget_bytes=budget_bytes,
             seed=seed,
             callback=_stages(report, trace),
         )
-        far = _far_scores(found.annotator, corpus, far_groups, seed, report)
+        far = _far_scores(found.annotator, corpus, far_groups, seed, report, found.held_out.rows)
         return Chosen(found.annotator, found.trial, found.members, found.held_out, far)
     annotator = fit(model, corpus, "Learning", report, trace)
     scores = held_out_again(
@@ -77,18 +81,29 @@ def choose_and_fit(
 
 
 def _far_scores(
-    annotator: Annotator, corpus: Corpus, far_groups: ArrayLike | None, seed: int, report: Report
+    annotator: Annotator,
+    corpus: Corpus,
+    far_groups: ArrayLike | None,
+    seed: int,
+    report: Report,
+    rows: NDArray[np.int64] | None = None,
 ) -> HeldOut | None:
+    """Answers with whole groups hidden, for the images at `rows`; of a large collection only these are learned from."""
     if far_groups is None:
         return None
-    return held_out_again(
+    large = rows is not None and len(corpus) > MOST_FAR_IMAGES
+    groups = np.asarray(far_groups)
+    found = held_out_again(
         annotator,
-        corpus,
-        groups=far_groups,
+        corpus[rows] if large else corpus,
+        groups=groups[rows] if large else groups,
         n_folds=N_FAR_FOLDS,
         seed=seed,
         on_fold=lambda done, total: report("Hiding whole groups of tags", done, total),
     )
+    if rows is None or large:
+        return HeldOut(found.p, found.fold_of, rows)
+    return HeldOut(found.p[rows], found.fold_of[rows], rows)
 
 
 @all_or_nothing()

@@ -21,6 +21,8 @@ from topicture.vision.pipeline import Photo, describe
 from topicture.vision.region_parts import RegionParts, region_parts
 
 __all__ = [
+    "NO_WORD",
+    "UNTOLD",
     "Labelled",
     "RegionLabel",
     "WordBox",

@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 
 from topicture.annotations.choice.presence import JudgedPairs, calibration_error, reliability, thresholds
-from topicture.annotations.choice.trials import N_FOLDS, Trial
+from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
 from topicture.annotations.shift.completeness import Completeness
-from topicture.annotations.shift.worlds import find_worlds
-from topicture.app.learning.calibrating import differing, trust
+from topicture.annotations.shift.worlds import FarWorld, find_worlds
+from topicture.app.learning.calibrating import Trusted, differing, trust
 from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
+from topicture.app.learning.region_boxes import asking_about_marks
 from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
-from topicture.app.learning.training_tags import TrainingTags, gather
+from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
-from topicture.models.base import columns_of
+from topicture.models.base import Annotator, columns_of
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
@@ -33,6 +34,7 @@ __all__ = ["LearnReport", "learn", "look_at", "note_reasons", "unreadable_lines"
 
 TOLD_PRECISION = 0.95
 BUDGET_SECONDS = 600.0
+BUDGET_BYTES = 4e9
 # Below this presence no suggestion is ever made at a precision worth having; the pairs need not be kept.
 LEAST_PRESENCE = 0.02
 
@@ -63,6 +65,7 @@ def learn(
     *,
     min_count: int = N_FOLDS,
     budget_seconds: float = BUDGET_SECONDS,
+    budget_bytes: float = BUDGET_BYTES,
     regions: bool = True,
     workers: int = 2,
     seed: int = 0,
@@ -78,6 +81,7 @@ def learn(
     model : a registry name, or "auto": a blend of those that find hidden tags best
     min_count : words on fewer photos are left out
     budget_seconds : time that "auto" may take to try, choose and learn, after the photos were looked at
+    budget_bytes : memory that "auto" may take for it; models that need more learn from a part of the photos
     regions : learn a model for regions as well, where the chosen one has none and regions are measured
 
     Raises
@@ -106,21 +110,27 @@ def learn(
         annotator, trial, members, scores, far_scores = choose_and_fit(
             corpus,
             model,
-            training_tags.known[kept].any(axis=1),
+            training_tags.judged[kept],
             groups=groups,
             far_groups=None if world is None else world.groups,
             budget_seconds=budget_seconds,
+            budget_bytes=budget_bytes,
             seed=seed,
             report=report,
             trace=trace,
         )
-        trusted = trust(corpus, training_tags, kept, scores, far_scores, world, places=places, seed=seed)
+        trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed)
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
-        if regions and not annotator.labels_regions and columns_of(corpus, "regions") is not None:
-            region_annotator, of_regions = choose_region_model(corpus, REGION_MODELS, groups, seed, report)
+        regions = regions and columns_of(corpus, "regions") is not None
+        looked_at = [training_tags.images[i] for i in kept]
+        overlaps = asking_about_marks(catalog, looked_at, corpus, recipe, seed) if regions else None
+        if regions and not annotator.labels_regions:
+            region_annotator, of_regions = choose_region_model(
+                corpus, REGION_MODELS, groups, seed, report, overlaps
+            )
         elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
-            of_regions = told_of(annotator, corpus, groups, seed)
+            of_regions = told_of(annotator, corpus, groups, seed, overlaps)
         by_region = next(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )
@@ -167,6 +177,31 @@ def learn(
         warning=warning,
         completeness=None if trusted.completeness is None else trusted.completeness.overall,
     )
+
+
+def _trusted(
+    corpus: Corpus,
+    tags: TrainingTags,
+    kept: Any,
+    near: HeldOut,
+    far: HeldOut | None,
+    world: FarWorld | None,
+    places: list[str],
+    annotator: Annotator,
+    seed: int,
+) -> Trusted:
+    """How far the model is to be trusted, found on the photos that there are answers for where all are too many."""
+    if len(corpus) * corpus.n_words <= MOST_PAIRS:
+        near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
+        return trust(
+            corpus, tags, kept, near, far, world, places=places, annotate=annotator.annotate, seed=seed
+        )
+    rows = np.arange(len(corpus)) if near.rows is None else near.rows
+    if world is not None:
+        world = world._replace(groups=world.groups[rows], near=world.near[rows], hidden=world.hidden[rows])
+    some, tags, own = near.of(corpus), tags.at(np.asarray(kept)[rows]), [places[i] for i in rows]
+    annotate = annotator.annotate
+    return trust(some, tags, np.arange(len(rows)), near, far, world, places=own, annotate=annotate, seed=seed)
 
 
 def look_at(

@@ -9,7 +9,7 @@ report.json            choice of the model, reliability, precision of each tag
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.atomic import new_folder
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import ModelFileError, TopictureError
-from topicture.models.base import Annotator
+from topicture.models.base import Annotator, AnswerBlock
 from topicture.models.files import read_model, write_model
 from topicture.models.registry import load_annotator
 from topicture.store import Catalog
@@ -55,10 +55,16 @@ class Learned:
 
         Photos that the model has learned from get what was said while their tags were hidden.
         """
-        p = self.annotator.annotate(corpus)
-        if self.answers is not None:
-            p = self.answers.put_into(p, corpus.image_ids)
-        return self.calibration(p, corpus, places)
+        return np.concatenate([block.p for block in self.presence_blocks(corpus, places)])
+
+    def presence_blocks(self, corpus: Corpus, places: Sequence[str]) -> Iterator[AnswerBlock]:
+        """The same block by block, which is all that is held of it."""
+        answered = None if self.answers is None else self.answers.rows_of(corpus.image_ids)
+        for rows, p in self.annotator.annotate_blocks(corpus):
+            if self.answers is not None and answered is not None:
+                p = self.answers.replaced(p, answered[rows])
+            presence = self.calibration(p.astype(np.float64), corpus[rows], places[rows])
+            yield AnswerBlock(rows, presence)
 
 
 def save_learned(folder: Path, learned: Learned) -> None:

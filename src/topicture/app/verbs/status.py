@@ -6,7 +6,7 @@ from typing import Any
 from topicture.store import Catalog
 from topicture.store.suggestions import LearnedModel
 
-__all__ = ["ModelSummary", "Status", "model_summaries", "status"]
+__all__ = ["ModelSummary", "Status", "model_summaries", "status", "summary"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def status(catalog: Catalog) -> Status:
         conflicts=catalog.decisions.conflicts.count(),
         missing_sidecars=catalog.file_words.missing_sidecars(),
         scanned=catalog.get("scanned"),
-        model=_summary(models[0]) if models else None,
+        model=summary(models[0]) if models else None,
         troubles=tuple(map(str, catalog.sidecar_record.troubles())),
         unreadable=tuple(map(str, catalog.files.unreadable())),
     )
@@ -78,8 +78,8 @@ def status(catalog: Catalog) -> Status:
 
 def model_summaries(catalog: Catalog) -> list[ModelSummary]:
     """Everything that was learned, the newest first."""
-    return [_summary(model) for model in catalog.suggestions.models()]
+    return [summary(model) for model in catalog.suggestions.models()]
 
 
-def _summary(model: LearnedModel) -> ModelSummary:
+def summary(model: LearnedModel) -> ModelSummary:
     return ModelSummary(model.name, model.folder, model.learned, model.annotated, model.facts)

@@ -27,7 +27,7 @@ PAGES = {
 
 def _page(name: str, title: str):
     def endpoint(request: Request) -> Response:
-        return HTMLResponse(render_shell(name, title))
+        return HTMLResponse(render_shell(name, title, request.app.state.site.collection))
 
     return endpoint
 

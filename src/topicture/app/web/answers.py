@@ -17,7 +17,8 @@ from starlette.routing import Route
 from topicture.app.verbs.plain import as_plain
 from topicture.app.web import numbers  # noqa: F401  (what `number` in an address is)
 from topicture.app.web.failures import BadRequest, failure, json_answer
-from topicture.app.web.site import Site
+from topicture.app.web.site import Site, bring_up_to_date
+from topicture.store import OldCatalog
 
 __all__ = ["BadRequest", "Question", "get", "post"]
 
@@ -65,12 +66,20 @@ def _endpoint(handler: Handler) -> Callable:
         try:
             body = _object(await request.body()) if request.method == "POST" else {}
             question = Question(dict(request.path_params), dict(request.query_params), body)
-            answer = await run_in_threadpool(handler, request.app.state.site, question)
+            answer = await run_in_threadpool(_answered, handler, request.app.state.site, question)
             return answer if isinstance(answer, Response) else json_answer(as_plain(answer))
         except Exception as error:  # whatever it is, the page gets an answer that it can show
             return failure(error)
 
     return endpoint
+
+
+def _answered(handler: Handler, site: Site, question: Question) -> Any:
+    try:
+        return handler(site, question)
+    except OldCatalog:  # a backup that was put back since the server began, or one that was busy then
+        bring_up_to_date(site.need_library())
+        return handler(site, question)
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import mimetypes
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,12 +14,11 @@ from starlette.staticfiles import StaticFiles
 from topicture.app.web.addresses import PAGE_ROUTES
 from topicture.app.web.failures import failure, json_answer
 from topicture.app.web.routes import collection, learning, map, photos, review, search, teach, words
-from topicture.app.web.shell import render_door
+from topicture.app.web.scripts import ROUTE as SCRIPTS
+from topicture.app.web.shell import STATIC, render_door
 from topicture.app.web.site import Site
 
 __all__ = ["build"]
-
-STATIC = Path(__file__).parent / "static"
 
 # The tables of some systems call scripts plain text, which a browser that may not guess would not run.
 mimetypes.add_type("text/javascript", ".js")
@@ -45,7 +43,12 @@ def build(site: Site) -> Starlette:
         site.close()
 
     app = Starlette(
-        routes=[*PAGE_ROUTES, Mount("/api", routes=data), Mount("/static", StaticFiles(directory=STATIC))],
+        routes=[
+            *PAGE_ROUTES,
+            Mount("/api", routes=data),
+            SCRIPTS,
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
         exception_handlers={
             404: lambda request, error: _plain(request, 404, "no-such-page", "There is no such page."),
             405: lambda request, error: _plain(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from topicture.app.error_codes import code_of
 from topicture.collection.words import printable
 from topicture.errors import (
     BadWord,
@@ -29,38 +30,37 @@ __all__ = ["BadRequest", "NoCatalog", "described", "failure", "json_answer"]
 class BadRequest(TopictureError):
     """A request that does not say what it wants; the text names the field."""
 
+    code = "bad-request"
+
 
 class NoCatalog(TopictureError):
     """There is no collection yet."""
+
+    code = "no-catalog"
 
 
 class _Kind(NamedTuple):
     """How a class of errors is told."""
 
-    code: str
     status: int
     hint: str = ""
     message: str | None = None  # instead of the error's own text, which is about the command line
 
 
 _KINDS: dict[type[TopictureError], _Kind] = {
-    BadRequest: _Kind("bad-request", 400),
-    NoCatalog: _Kind("no-catalog", 409, "Choose a folder of photos on the Welcome page."),
-    BadWord: _Kind("bad-word", 422, "Try another spelling."),
-    CatalogBusy: _Kind("catalog-busy", 409, "It will be free when that has ended; then try again."),
-    CatalogError: _Kind("catalog-error", 500, "Nothing was changed."),
-    CorpusError: _Kind(
-        "too-little-to-learn", 422, "Tag a few more photos on Photos or Teach, then learn again."
-    ),
-    DataNotFound: _Kind(
-        "not-found", 404, "It may have been moved or removed; scan the folder on the Learn page."
-    ),
-    ImageError: _Kind("unreadable-picture", 422, "The file is damaged, or of a kind that is not read."),
-    ModelFileError: _Kind("damaged-model", 500, "Learn again on the Learn page."),
-    NotFitted: _Kind("nothing-learned", 409, "Press “Learn” on the Learn page.", "Nothing was learned yet."),
-    ShardError: _Kind("damaged-index", 500, "Look at the photos anew on the Learn page."),
-    UnknownModel: _Kind("unknown-model", 404, "Choose one of the list."),
-    TopictureError: _Kind("refused", 400),
+    BadRequest: _Kind(400),
+    NoCatalog: _Kind(409, "Choose a folder of photos on the Welcome page."),
+    BadWord: _Kind(422, "Try another spelling."),
+    CatalogBusy: _Kind(409, "It will be free when that has ended; then try again."),
+    CatalogError: _Kind(500, "Nothing was changed."),
+    CorpusError: _Kind(422, "Tag a few more photos on Photos or Teach, then learn again."),
+    DataNotFound: _Kind(404, "It may have been moved or removed; scan the folder on the Learn page."),
+    ImageError: _Kind(422, "The file is damaged, or of a kind that is not read."),
+    ModelFileError: _Kind(500, "Learn again on the Learn page."),
+    NotFitted: _Kind(409, "Press “Learn” on the Learn page.", "Nothing was learned yet."),
+    ShardError: _Kind(500, "Look at the photos anew on the Learn page."),
+    UnknownModel: _Kind(404, "Choose one of the list."),
+    TopictureError: _Kind(400),
 }
 
 # "run 'topicture learn'", but not "'topicture learn' has been writing"
@@ -77,17 +77,16 @@ def described(error: Exception) -> tuple[int, dict[str, Any]]:
     """
     if isinstance(error, TopictureError):
         kind = next(_KINDS[each] for each in type(error).__mro__ if each in _KINDS)
-        code = getattr(error, "code", kind.code)
         message = kind.message or _without_commands(printable(str(error)))
         return kind.status, {
-            "code": code,
+            "code": code_of(error),
             "message": message,
             "hint": kind.hint,
             **getattr(error, "more", {}),
         }
     if isinstance(error, OSError) and error.errno in _FULL:
         return 507, {
-            "code": "disk-full",
+            "code": code_of(error),
             "message": "The disk is full.",
             "hint": "Make room, then try again.",
         }

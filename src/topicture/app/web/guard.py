@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topicture.app.web.access import Access
-from topicture.app.web.shell import render_door
+from topicture.app.web.shell import door_style_source, render_door
 
 __all__ = ["MOST_BYTES", "POLICY", "Guard"]
 
@@ -22,7 +22,8 @@ LOGIN = "/login"
 METHODS = ("GET", "HEAD", "POST")
 
 POLICY = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "content-security-policy": "default-src 'none'; script-src 'self'; "
+    f"style-src 'self' {door_style_source()}; img-src 'self'; "
     "connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
     "x-content-type-options": "nosniff",

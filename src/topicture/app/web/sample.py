@@ -5,6 +5,7 @@ from pathlib import Path
 
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.library import Library
+from topicture.app.web.site import bring_up_to_date
 from topicture.demo.scenes.write import write_collection
 from topicture.errors import TopictureError
 from topicture.store.catalog import FOLDER_NAME
@@ -29,6 +30,7 @@ def sample_library(
         write_collection(folder, images, seed, width=512, height=384, workers=workers, captioned=TAGGED)
         Library.create(folder)
     library = Library(catalog)
+    bring_up_to_date(library)
     if library.status().scanned is None:
         library.scan(report=report)
     return library

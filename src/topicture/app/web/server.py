@@ -74,14 +74,14 @@ def _prepare(site: Site, learn: bool) -> None:
 def _listen(host: str, port: int | None) -> socket.socket:
     """A listening socket; raises TopictureError where a port that was asked for is not free."""
     first = DEFAULT_PORT if port is None else port
+    if not 0 <= first < 1 << 16:
+        raise TopictureError(f"there is no port {first}; ports are numbers up to 65535")
     for tried in range(first, first + (_TRIED_PORTS if port is None else 1)):
         try:
             return socket.create_server((host, tried), family=_family(host))
         except OSError as error:
             if error.errno not in _TAKEN:
                 raise TopictureError(f"can't listen on {host}: {error.strerror or error}") from None
-        except OverflowError:
-            raise TopictureError(f"there is no port {tried}; ports are numbers up to 65535") from None
     what = f"port {first} is" if port is not None else f"ports {first} to {tried} are"
     raise TopictureError(f"{what} in use, perhaps by another 'topicture serve'; choose another with --port")
 

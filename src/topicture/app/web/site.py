@@ -7,8 +7,18 @@ from topicture.app.verbs.library import Library
 from topicture.app.web.failures import NoCatalog
 from topicture.app.web.jobs.board import JobBoard
 from topicture.app.web.pictures.studio import Studio
+from topicture.errors import TopictureError
+from topicture.store import CatalogBusy, CatalogError
 
-__all__ = ["Site"]
+__all__ = ["Site", "bring_up_to_date"]
+
+
+def bring_up_to_date(library: Library) -> None:
+    """Change a catalog of an older version, where it may be written; raises what is wrong with an unreadable one."""
+    try:
+        library.writing("serve").close()
+    except (CatalogBusy, CatalogError, OSError):
+        library.reading().close()
 
 
 class Site:
@@ -22,6 +32,15 @@ class Site:
         if self.library is None:
             raise NoCatalog("There is no collection yet.")
         return self.library
+
+    @property
+    def collection(self) -> str:
+        """What tells this catalog from one that was here before, or will be; "" while there is none to be read."""
+        try:
+            with self.need_library().reading() as catalog:
+                return str(catalog.get("id") or "")
+        except (TopictureError, OSError):  # the page's own questions tell what is wrong
+            return ""
 
     @cached_property
     def jobs(self) -> JobBoard:

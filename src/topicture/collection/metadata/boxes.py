@@ -52,7 +52,7 @@ class _Reader:
 
 
 def heif_packets(file: BinaryIO, take: Take, steps: Iterator[None]) -> Iterator[bytes]:
-    """The XMP packets of a file; `take` reads so many bytes or raises, `steps` ends a walk that is too long."""
+    """The XMP packets of a file; `take` reads this many bytes or raises, `steps` ends a walk that is too long."""
     file.seek(0)
     for _ in steps:
         head = file.read(8)

@@ -16,7 +16,7 @@ _PICTURE, _EXTENSION, _APPLICATION = b"\x2c", b"\x21", b"\xff"
 
 
 def gif_packets(file: BinaryIO, take: Callable[[int], bytes], steps: Iterator[None]) -> Iterator[bytes]:
-    """The packets of a file; `take` reads so many bytes or raises, `steps` ends a walk that is too long."""
+    """The packets of a file; `take` reads this many bytes or raises, `steps` ends a walk that is too long."""
     file.seek(10)
     _skip_colours(file, take(3)[0])
     for _ in steps:

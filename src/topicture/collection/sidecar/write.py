@@ -5,17 +5,15 @@ The photo itself is never opened for writing. A sidecar that can't be understood
 
 import os
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from PIL import Image
-
 from topicture.atomic.exchange import holds, remove_unchanged, replace_unchanged
 from topicture.collection.metadata.keywords import embedded_paths, read_sidecar, sidecar_path
 from topicture.collection.metadata.xmp import MAX_XMP, BadXmp, parse_xmp
+from topicture.collection.sidecar.marked import stored_picture
 from topicture.collection.sidecar.merge import merge
 from topicture.collection.sidecar.values import ObjectRegion, SidecarError, Tag
 from topicture.collection.sidecar.verbatim import with_original_bytes
@@ -25,7 +23,6 @@ from topicture.errors import DataNotFound
 
 __all__ = ["ObjectRegion", "SidecarError", "SidecarReport", "Tag", "sidecar_path", "write_sidecar"]
 
-_ORIENTATION_TAG = 0x0112  # EXIF
 _TRIES = 8  # how often a sidecar may be changed under our hands before we give up
 _PAUSE = 0.005  # seconds, longer every time
 
@@ -137,20 +134,9 @@ def _on_stored_pixels(
     photo: Path, regions: tuple[ObjectRegion, ...]
 ) -> tuple[tuple[ObjectRegion, ...], tuple[int, int] | None]:
     """Regions as the standards have them: programs put them upright together with the picture; and its size."""
-    size: tuple[int, int] | None = None
     if not regions:
-        return (), size
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's, of odd metadata
-            with Image.open(photo) as image:
-                # Of the header alone: a PNG's own `getexif` would decode the picture.
-                size = image.size
-                orientation = Image.Image.getexif(image).get(_ORIENTATION_TAG, 1)
-    except Exception:
-        orientation = (
-            1  # damaged metadata, of which a decoder may raise nearly anything: then nobody turns the picture
-        )
+        return (), None
+    size, orientation = stored_picture(photo)
     return tuple(region.as_stored(orientation) for region in regions), size
 
 

@@ -19,6 +19,7 @@ from scipy.special import expit
 
 from topicture.corpus import Corpus
 from topicture.models.baselines.one_view import OneView, Tell
+from topicture.models.neighbours import blocks
 
 __all__ = ["Linear", "Logistic", "fit_logistic"]
 
@@ -36,31 +37,37 @@ class Linear(NamedTuple):
 
 def fit_logistic(
     rows: Any,
-    present: np.ndarray,
+    present: Any,
     ridge: float,
     max_iter: int,
     tol: float,
     tell: Tell = lambda done, total: None,
 ) -> tuple[Linear, int]:
-    """Weights for rows (N, L), sparse or dense, and words that are present (N, V), 0/1; and the number of steps.
+    """Weights for rows (N, L), sparse or dense, and words that are present (N, V), 0/1, too; and the number of steps.
 
-    An offset has hardly any ridge: enough for a word that is on every image, or on none, to stay finite.
+    Sums are made block by block of images: nothing of size images x words is held. An offset has hardly any ridge:
+    enough for a word that is on every image, or on none, to stay finite.
     """
-    L, V = rows.shape[1], present.shape[1]
+    (N, L), V = rows.shape, present.shape[1]
     shrink = np.append(np.full(L, ridge), 1e-3)[:, None]
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         theta = theta.reshape(L + 1, V)
-        scores = Linear(theta[:-1], theta[-1])(rows)
-        residual = expit(scores) - present
-        value = np.logaddexp(0, scores).sum() - np.vdot(present, scores) + (shrink * theta**2).sum() / 2
-        gradient = np.vstack([rows.T @ residual, residual.sum(axis=0)]) + shrink * theta
-        return float(value), gradient.ravel()
+        value, gradient = float((shrink * theta**2).sum()) / 2, shrink * theta
+        for block in blocks(N, 4 * 8 * V):
+            x, y = rows[block], present[block]
+            y = y.toarray() if sparse.issparse(y) else y
+            scores = Linear(theta[:-1], theta[-1])(x)
+            residual = expit(scores) - y
+            value += float(np.logaddexp(0, scores).sum() - np.vdot(y, scores))
+            gradient[:-1] += x.T @ residual
+            gradient[-1] += residual.sum(axis=0)
+        return value, gradient.ravel()
 
-    share = (present.sum(axis=0) + 0.5) / (len(present) + 1)
+    share = (np.asarray(present.sum(axis=0)).ravel() + 0.5) / (N + 1)
     start = np.zeros((L + 1, V))
     start[-1] = np.log(share / (1 - share))
-    options = {"maxiter": max_iter, "ftol": tol, "gtol": 1e-6 * len(present)}
+    options = {"maxiter": max_iter, "ftol": tol, "gtol": 1e-6 * N}
     steps = count(1)
     found = minimize(
         loss,
@@ -104,9 +111,11 @@ class Logistic(OneView):
         # Dense columns are centred and get one common scale, so that the same ridge suits any network's numbers.
         self.centre_, self.scale_ = np.zeros(rows.shape[1]), 1.0
         if not sparse.issparse(rows):
-            self.centre_ = rows.mean(axis=0)
-            self.scale_ = float(np.sqrt(np.mean((rows - self.centre_) ** 2))) or 1.0
-        present = np.minimum(tagged.captions.toarray(), 1.0)  # what was probably left out is present in part
+            self.centre_ = rows.mean(axis=0, dtype=np.float64)
+            self.scale_ = float(np.sqrt(np.mean(rows.var(axis=0, dtype=np.float64)))) or 1.0
+        present = sparse.csr_array(
+            tagged.captions.minimum(1.0)
+        )  # what was probably left out is present in part
         self.linear_, n_steps = fit_logistic(
             self._rows(tagged), present, self.ridge, self.max_iter, self.tol, tell
         )

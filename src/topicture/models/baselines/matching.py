@@ -45,6 +45,7 @@ from topicture.models.baselines.training import (
     width,
     without_some,
 )
+from topicture.models.leading_words import leading_words as most_probable
 from topicture.models.neighbours import blocks
 from topicture.models.view_rows import Inputs, inputs_of
 
@@ -54,10 +55,11 @@ _BATCH = 256
 _RATE = 1e-2
 # Images that a batch is matched with in one step; a random part of more.
 _MOST_MATCHED = 4096
-# More untagged images than this are not used; of an answer so many words are kept.
-_MOST_TAUGHT = 10_000
+# More untagged images are not used, nor more answers for words; of an answer this many words are kept.
+_MOST_TAUGHT, _MOST_ANSWERS = 10_000, 1 << 26
 _TAUGHT_WORDS = 20
-# Updates: so many rounds over the tagged images, within these bounds.
+_MOST_REMEMBERED = 20_000  # tagged images; an answer looks at all of them
+# Updates: this many rounds over the tagged images, within these bounds.
 _ROUNDS, _UPDATES = 40, (80, 600)
 _TAUGHT_UPDATES = 400
 
@@ -235,12 +237,9 @@ def log_answers(
 
 def leading_words(answers: np.ndarray, n_words: int) -> sparse.csr_array:
     """The most probable words of every answer (D, V), of the sum that all had."""
-    n = min(n_words, answers.shape[1])
-    words = np.argpartition(-answers, n - 1, axis=1)[:, :n]
-    values = np.take_along_axis(answers, words, axis=1)
-    values *= (answers.sum(axis=1) / values.sum(axis=1))[:, None]
-    starts = np.arange(0, words.size + 1, n)
-    return sparse.csr_array((values.ravel(), words.ravel(), starts), shape=answers.shape)
+    found = most_probable(answers, n_words)
+    lost = answers.sum(axis=1) / np.asarray(found.sum(axis=1)).ravel()
+    return sparse.csr_array(found.multiply(lost[:, None]))
 
 
 def updates_for(n_images: int) -> int:
@@ -291,10 +290,12 @@ class Matching(OneView):
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         rng = np.random.default_rng(self.seed)
         self.inputs_ = inputs_of(corpus, self.view, self.seed)
-        rows, tagged = self.inputs_(getattr(corpus, self.view)), np.flatnonzero(corpus.tagged)
-        untagged = np.flatnonzero(~corpus.tagged)
-        if len(untagged) > _MOST_TAUGHT:
-            untagged = np.sort(rng.choice(untagged, _MOST_TAUGHT, replace=False))
+        view = getattr(corpus, self.view)
+        tagged, untagged = np.flatnonzero(corpus.tagged), np.flatnonzero(~corpus.tagged)
+        if len(untagged) > (most := min(_MOST_TAUGHT, max(_MOST_ANSWERS // corpus.n_words, 1))):
+            untagged = np.sort(rng.choice(untagged, most, replace=False))
+        if len(tagged) > _MOST_REMEMBERED:
+            tagged = np.sort(rng.choice(tagged, _MOST_REMEMBERED, replace=False))
         teaching = self.teach > 0 and len(untagged) > len(tagged)
         first, then = updates_for(len(tagged)), min(updates_for(len(tagged) + len(untagged)), _TAUGHT_UPDATES)
         if self.n_updates != "auto":
@@ -305,17 +306,18 @@ class Matching(OneView):
             tell(next(steps), self.n_spaces * (first + (then if teaching else 0)))
 
         captions = sparse.csr_array(corpus.captions)[tagged]
-        memory = remembered(rows[tagged], captions)
+        rows = self.inputs_(view[tagged])
+        memory = remembered(rows, captions)
         self.shares_, self.log_lengths_ = memory.shares, memory.log_lengths
         plan = Plan(self.n_dimensions, (self.drop, self.drop_matched), first)
         spaces = train(memory, self.p_w_, plan, rng.spawn(self.n_spaces), after_step)
         self.places_ = [placed(space, memory) for space in spaces]
         if not teaching:
             return f"{self.n_spaces} spaces of {first} updates"
-        answers = leading_words(self.teach * self._answers(rows[untagged]), _TAUGHT_WORDS)
-        everything = remembered(
-            rows[np.concatenate([tagged, untagged])], sparse.csr_array(sparse.vstack([captions, answers]))
-        )
+        taught = self.inputs_(view[untagged])
+        answers = leading_words(self.teach * self._answers(taught), _TAUGHT_WORDS)
+        both = sparse.vstack([rows, taught]).tocsr() if sparse.issparse(rows) else np.vstack([rows, taught])
+        everything = remembered(both, sparse.csr_array(sparse.vstack([captions, answers])))
         plan = plan._replace(n_updates=then)
         spaces = train(everything, self.p_w_, plan, rng.spawn(self.n_spaces), after_step)
         self.places_ = [placed(space, memory) for space in spaces]

@@ -40,6 +40,7 @@ from topicture.models.baselines.training import (
     width,
     without_some,
 )
+from topicture.models.leading_words import leading_words
 from topicture.models.neighbours import blocks
 from topicture.models.view_rows import Inputs, inputs_of
 
@@ -49,7 +50,10 @@ _BATCH = 128
 _RATE = 2e-3
 # More untagged images than this teach nothing new to networks of this size.
 _MOST_TAUGHT = 20_000
-# Updates: so many rounds over few images, within the first bounds; over many images so many rounds at least.
+# Answers of more images and words than this are taught of fewer images, and of their likeliest words.
+_MOST_ANSWERS = 1 << 26
+_TAUGHT_WORDS = 64
+# Updates: this many rounds over few images, within the first bounds; over many images this many rounds at least.
 _ROUNDS_OF_FEW, _FEW = 150, (200, 900)
 _ROUNDS_OF_MANY, _MANY = 8, 2000
 
@@ -195,8 +199,7 @@ class Network(OneView):
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         rng = np.random.default_rng(self.seed)
         self.inputs_ = inputs_of(corpus, self.view, self.seed)
-        rows, tagged = self.inputs_(getattr(corpus, self.view)), np.flatnonzero(corpus.tagged)
-        untagged = np.flatnonzero(~corpus.tagged)
+        tagged, untagged = np.flatnonzero(corpus.tagged), np.flatnonzero(~corpus.tagged)
         teaching = len(untagged) > 0 and self.teach > 0
         n_updates = updates_for(len(tagged)) if self.n_updates == "auto" else int(self.n_updates)
         n_steps = self.n_networks * (n_updates + (3 * n_updates // 2 if teaching else 0))
@@ -207,15 +210,22 @@ class Network(OneView):
 
         captions = sparse.csr_array(corpus.captions)[tagged]
         plan = Plan(self.n_hidden, self.drop, n_updates)
-        self.nets_ = train(rows[tagged], captions, self.p_w_, plan, rng.spawn(self.n_networks), after_step)
+        view = getattr(corpus, self.view)
+        rows = self.inputs_(view[tagged])
+        self.nets_ = train(rows, captions, self.p_w_, plan, rng.spawn(self.n_networks), after_step)
         if not teaching:
             return f"{self.n_networks} networks of {n_updates} updates"
-        if len(untagged) > _MOST_TAUGHT:
-            untagged = np.sort(rng.choice(untagged, _MOST_TAUGHT, replace=False))
-        answers = softmax(log_answers(self.nets_, rows[untagged]), axis=1).astype(np.float32)
-        targets = np.vstack([captions.toarray().astype(np.float32), np.float32(self.teach) * answers])
+        if len(untagged) > (most := min(_MOST_TAUGHT, max(_MOST_ANSWERS // corpus.n_words, 1))):
+            untagged = np.sort(rng.choice(untagged, most, replace=False))
+        taught = self.inputs_(view[untagged])
+        answers = np.float32(self.teach) * softmax(log_answers(self.nets_, taught), axis=1).astype(np.float32)
+        targets: Any
+        if (len(tagged) + len(untagged)) * corpus.n_words <= _MOST_ANSWERS:
+            targets = np.vstack([captions.toarray().astype(np.float32), answers])
+        else:
+            targets = sparse.csr_array(sparse.vstack([captions, leading_words(answers, _TAUGHT_WORDS)]))
         plan = Plan(self.n_hidden, self.drop, 3 * n_updates // 2)
-        both = rows[np.concatenate([tagged, untagged])]
+        both = sparse.vstack([rows, taught]).tocsr() if sparse.issparse(rows) else np.vstack([rows, taught])
         self.nets_ = train(both, targets, self.p_w_, plan, rng.spawn(self.n_networks), after_step)
         return f"{self.n_networks} networks of {plan.n_updates} updates, taught on {len(untagged)} untagged images"
 

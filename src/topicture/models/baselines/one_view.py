@@ -18,7 +18,7 @@ from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator
 from topicture.models.empirical import word_frequencies
-from topicture.models.neighbours import unit_rows
+from topicture.models.neighbours import blocks, unit_rows
 from topicture.models.spaces.latent_space import NeededViews
 
 __all__ = ["VIEWS", "OneView", "Scaling", "Step", "Tell", "captions_from", "captions_state", "scaling_of"]
@@ -26,6 +26,8 @@ __all__ = ["VIEWS", "OneView", "Scaling", "Step", "Tell", "captions_from", "capt
 VIEWS = ("descriptor", "visual_words")
 # Added to every word's count, so that a word that no tagged image has is rare, not impossible.
 _PSEUDO_COUNT = 0.5
+# Scaled rows of more numbers than this are kept in float32: half a gigabyte of float64.
+_MANY_NUMBERS = 1 << 26
 
 Tell = Callable[[int, int | None], None]
 """Told how many steps of learning are done, and of how many; None where that is not known before."""
@@ -75,15 +77,18 @@ class OneView(Annotator):
     # --- Use ---------------------------------------------------------------------------------------------
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
-        scores = self._scores(corpus)
-        totals = scores.sum(axis=1, keepdims=True)
+        p = self._scores(corpus)
+        totals = p.sum(axis=1)
         known = totals > 0
-        p = np.where(known, scores / np.where(known, totals, 1.0), self.p_w_)
-        return (1 - self.background) * p + self.background * self.p_w_
+        p /= np.where(known, totals, 1.0)[:, None]
+        p[~known] = self.p_w_
+        p *= 1 - self.background
+        p += self.background * self.p_w_
+        return p
 
     @abstractmethod
     def _scores(self, corpus: Corpus) -> np.ndarray:
-        """Scores (D, V), not negative."""
+        """Scores (D, V), not negative, in an array of their own: it is changed."""
 
     # --- Checks and files --------------------------------------------------------------------------------
 
@@ -134,9 +139,14 @@ class Scaling:
         self.weight = weight
 
     def __call__(self, rows: Any) -> np.ndarray:
-        """Dense rows (D, L) of length 1; a row without anything stays 0."""
-        dense = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-        return unit_rows((dense - self.centre) * self.weight)
+        """Dense rows (D, L) of length 1; a row without anything stays 0. Many rows are kept in float32."""
+        many = rows.shape[0] * rows.shape[1] > _MANY_NUMBERS
+        scaled = np.empty(rows.shape, np.float32 if many else np.float64)
+        for block in blocks(rows.shape[0], 32 * rows.shape[1]):
+            part = rows[block]
+            dense = part.toarray() if sparse.issparse(part) else np.asarray(part, np.float64)
+            scaled[block] = unit_rows((dense - self.centre) * self.weight)
+        return scaled
 
 
 def scaling_of(rows: Any) -> Scaling:
@@ -144,7 +154,7 @@ def scaling_of(rows: Any) -> Scaling:
     if sparse.issparse(rows):
         n_images = np.asarray((rows > 0).sum(axis=0)).ravel()
         return Scaling(np.zeros(rows.shape[1]), np.log((rows.shape[0] + 1) / (n_images + 1)) + 1)
-    return Scaling(rows.mean(axis=0), np.ones(rows.shape[1]))
+    return Scaling(rows.mean(axis=0, dtype=np.float64), np.ones(rows.shape[1]))
 
 
 # --- Files --------------------------------------------------------------------------------------------------------

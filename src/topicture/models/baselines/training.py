@@ -44,7 +44,7 @@ Learned = TypeVar("Learned")
 
 # Steps between two looks at the clock; fewer where their draws would take more memory than this.
 _MOST_STEPS, _MOST_BYTES = 16, 32e6
-# Sparse products pay off on a CPU where a row has an entry in so many columns at most (measured: 14 to 30).
+# Sparse products pay off on a CPU where a row has an entry in this many columns at most (measured: 14 to 30).
 _COLUMNS_PER_ENTRY = 32
 # Of eight slots at a time the sums are made in one go.
 _UNROLL = 8

@@ -8,7 +8,8 @@ What is told about quality, and what probabilities are calibrated on, are answer
 chosen on the others, settings included. Near copies are in one fold (folds.py).
 
 Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
-and left out; the table says so. Members of a large collection are tried on a sample of it.
+and left out; the table says so. Members of a large collection are tried on a sample of it. Memory is foreseen as
+well: a member that would need more learns from a part, and answers are kept of as many images as can be held.
 """
 
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from topicture.models.blends.choice import (
     word_frequencies_of_folds,
 )
 from topicture.models.blends.members import MEMBERS, members_for
+from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_that_fits
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.trials import FAILURES, AutoStep, Trials, Tried, fitted, why_failed
 from topicture.models.empirical import word_frequencies
@@ -78,9 +80,11 @@ class Auto(Annotator):
     Parameters
     ----------
     members : registry names of the models to try; None for a good choice
-    n_folds : the tagged images are cut into so many folds, each hidden once
+    n_folds : the tagged images are cut into this many folds, each hidden once
     budget_seconds : time for trying and learning; members for which it does not suffice are left out. The same images
         give the same model as long as the time suffices. One member is always tried
+    budget_bytes : memory for trying and learning, beside the corpus; a member that needs more learns from a part of the
+        images, or is left out
     seed : of the folds and of the members
 
     Attributes
@@ -88,9 +92,9 @@ class Auto(Annotator):
     report_ : list of Row, what was tried, in the order of trying
     fold_of_ : (D,) fold of the images in order of their ids; -1 for untagged ones and those not in the sample that a
         large collection is tried on; not kept in model files
-    held_out_ : (D, V) answers for images with a fold, by blends and members that had not seen their captions; 0 for
-        others; not kept in model files
-    alone_ : the same, (n, V) for the n images with a fold, of every member by itself; not kept in model files
+    held_out_ : (n, V) answers for the n images with a fold, by blends and members that had not seen their captions; not
+        kept in model files
+    alone_ : the same of every member by itself
     """
 
     name = "auto"
@@ -99,6 +103,7 @@ class Auto(Annotator):
     _: KW_ONLY
     n_folds: int = 3
     budget_seconds: float = 600.0
+    budget_bytes: float = 4e9
     seed: int = 0
 
     # --- Learn -------------------------------------------------------------------------------------------
@@ -121,7 +126,7 @@ class Auto(Annotator):
 
     def _check_params(self) -> None:
         self._check_whole("n_folds", least=2)
-        self._check_positive("budget_seconds")
+        self._check_positive("budget_seconds", "budget_bytes")
         for model in self.members or MEMBERS:
             annotator_class(model)
 
@@ -140,13 +145,18 @@ class Auto(Annotator):
         sample = _sample(corpus, rng)
         some = corpus if len(sample) == len(corpus) else corpus[sample]
         groups = look_alikes(some) if self._groups is None else self._groups[sample]
+        members = members_for(some, self.members)
+        fold_of = folds_of(some, self.n_folds, seed=rng, groups=groups)
+        fold_of = _thinned(
+            fold_of, groups, most_judged(corpus.n_words, len(members), self.budget_bytes), self.seed
+        )
         self.fold_of_ = np.full(len(corpus), -1)
-        self.fold_of_[sample] = fold_of = folds_of(some, self.n_folds, seed=rng, groups=groups)
+        self.fold_of_[sample] = fold_of
         half_of = folds_of(some.without_captions(fold_of != 0), 2, seed=rng, groups=groups)
         p_w = word_frequencies_of_folds(corpus, self.fold_of_)
         growth = len(corpus) / len(some)
-        trials = Trials(some, fold_of, half_of, p_w[0], self.seed, growth, callback)
-        tried, left_out = trials.run(members_for(some, self.members), deadline)
+        trials = Trials(some, fold_of, half_of, p_w[0], self.seed, growth, callback, self.budget_bytes)
+        tried, left_out = trials.run(members, deadline)
         inside = fold_of >= 0
         captions = sparse.csr_array(some.captions[inside])
         self.members_: list[Annotator] = []
@@ -163,8 +173,7 @@ class Auto(Annotator):
                 left_out[failed.tried.member.title] = f"left out: {failed}"
                 tried.remove(failed.tried)
         self.report_ += [Row(member, {}, None, 0.0, 0.0, 0.0, why) for member, why in left_out.items()]
-        self.held_out_ = np.zeros((len(corpus), corpus.n_words))
-        self.held_out_[self.fold_of_ >= 0] = answers
+        self.held_out_ = answers
         self.objective_trace_ = np.zeros(0)
         self.n_iter_ = 0
 
@@ -187,15 +196,22 @@ class Auto(Annotator):
             limit: Any = callback
             if some is not corpus:  # else it is known how long it takes
                 limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
+            annotator = t.member.make(t.settings, self.seed)
+            part = part_that_fits(annotator, corpus, some, self.budget_bytes)
+            if part is not corpus:
+                needed = fit_bytes(annotator, corpus) / 1e9
+                self._note(t, f"used; learned from {len(part)} images, all would take {needed:.0f} GB")
             try:
-                found.append(fitted(t.member, t.settings, self.seed, corpus, limit))
+                found.append(fitted(t.member, t.settings, self.seed, part, limit))
             except (OutOfTime, *FAILURES) as error:
                 late = isinstance(error, OutOfTime)
                 why = "all would take too long" if late else f"for all {why_failed(error)}"
                 found.append(self._learned_from_sample(t, corpus, some, error, callback))
-                row = next(row for row in self.report_ if row.member == t.member.title)
-                row.note = f"used; learned from {len(some)} images, {why}"
+                self._note(t, f"used; learned from {len(some)} images, {why}")
         return found
+
+    def _note(self, t: Tried, note: str) -> None:
+        next(row for row in self.report_ if row.member == t.member.title).note = note
 
     def _learned_from_sample(
         self, t: Tried, corpus: Corpus, some: Corpus, error: Exception, callback: Callable[[Any], None] | None
@@ -241,7 +257,7 @@ class Auto(Annotator):
     # --- Use ---------------------------------------------------------------------------------------------
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
-        return self.blend_([member.annotate(corpus) for member in self.members_], self.p_w_)
+        return self.blend_((member.annotate(corpus) for member in self.members_), self.p_w_)
 
     def table(self) -> str:
         """What was tried and what became of it, as plain text."""
@@ -286,6 +302,24 @@ class Auto(Annotator):
                     header, own, source=f"member {number + 1} of {self.name}"
                 )
             )
+
+
+def _thinned(fold_of: np.ndarray, groups: np.ndarray, most: int, seed: int) -> np.ndarray:
+    """Folds of about `most` images; the captions of others are never hidden. Images of one group stay together."""
+    inside = np.flatnonzero(fold_of >= 0)
+    if len(inside) <= most:
+        return fold_of
+    group = np.unique(np.asarray(groups)[inside], return_inverse=True)[1]
+    if group.max() == 0:  # dealt out one by one
+        group = np.arange(len(inside))
+    place = np.random.default_rng((seed, most)).permutation(group.max() + 1)[group]
+    before = np.cumsum(np.bincount(place))  # images in the groups up to a place
+    kept = inside[(before <= most)[place]]
+    if len(np.unique(fold_of[kept])) <= fold_of.max():  # a fold would be empty
+        return fold_of
+    found = np.full_like(fold_of, -1)
+    found[kept] = fold_of[kept]
+    return found
 
 
 def _sample(corpus: Corpus, rng: np.random.Generator) -> np.ndarray:

@@ -10,8 +10,8 @@ Symbol -> code, shape:  p_m -> p n V | b_m -> backgrounds M | c_1..c_M -> weight
 """
 
 import warnings
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,7 @@ from topicture.errors import FitWarning
 __all__ = ["Blend", "best_background", "fit_blend", "nats_by_word", "pruned"]
 
 BACKGROUNDS = (1e-4, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
-# A member stays in a blend if without it a caption's word would cost so many nats more.
+# A member stays in a blend if without it a caption's word would cost this many nats more.
 _LEAST_GAIN = 5e-4
 # Where members tell the words apart without a mistake, no weight is large enough; nobody should be that sure.
 _MOST_WEIGHT = 5.0
@@ -37,13 +37,21 @@ class Blend(NamedTuple):
     weights: np.ndarray  # (M,)
     prior_weight: float
 
-    def __call__(self, members: Sequence[np.ndarray], p_w: np.ndarray) -> np.ndarray:
-        """p(w | i), (n, V), from the members' (n, V); p_w is (V,), or (n, V) where it differs by image."""
-        scores = np.broadcast_to(self.prior_weight * np.log(p_w), members[0].shape).copy()
+    def __call__(self, members: Iterable[np.ndarray], p_w: np.ndarray) -> np.ndarray:
+        """p(w | i), (n, V), from the members' (n, V); p_w is (V,), or (n, V) where it differs by image.
+
+        Members are taken one after the other: where they come as they are made, only one is held at a time.
+        """
+        scores: Any = self.prior_weight * np.log(p_w)
         for p, background, weight in zip(members, self.backgrounds, self.weights, strict=True):
-            scores += weight * _log_mixed(p, p_w, background)
-        p = np.exp(log_softmax(scores, axis=1))
-        return p / p.sum(axis=1, keepdims=True)
+            of_member = _log_mixed(p, p_w, background)
+            of_member *= weight
+            of_member += scores
+            scores = of_member
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=1, keepdims=True)
+        return scores
 
 
 def nats_by_word(p: np.ndarray, captions: sparse.csr_array) -> float:
@@ -121,4 +129,6 @@ def pruned(
 
 
 def _log_mixed(p: np.ndarray, p_w: np.ndarray, background: float) -> np.ndarray:
-    return np.log((1 - background) * p + background * p_w)
+    mixed = (1 - background) * np.asarray(p, np.float64)
+    mixed += background * p_w
+    return np.log(mixed, out=mixed)

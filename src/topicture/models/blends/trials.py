@@ -15,6 +15,7 @@ from topicture.errors import ModelFileError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.blends.blend import best_background, fit_blend, nats_by_word
 from topicture.models.blends.members import Member
+from topicture.models.blends.memory_limit import fit_bytes
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.interrupts import all_or_nothing
 
@@ -55,6 +56,7 @@ class Trials:
     half_of : (D,) half of the images of fold 0, 0 or 1; -1 for others
     p_w : (V,) word frequencies without the captions of fold 0
     growth : how many times as long learning from everything takes, where the corpus is a sample
+    budget_bytes : memory that a fit may take
     """
 
     corpus: Corpus
@@ -64,6 +66,7 @@ class Trials:
     seed: int
     growth: float
     callback: Callback
+    budget_bytes: float = np.inf
 
     def run(self, members: Sequence[Member], deadline: float) -> tuple[list[Tried], dict[str, str]]:
         """What was tried, and why others were not, by their titles. The first member has all the time it needs."""
@@ -86,7 +89,7 @@ class Trials:
 
     @property
     def _refits(self) -> float:
-        """Learning from everything takes so many times as long as learning without a fold."""
+        """Learning from everything takes this many times as long as learning without a fold."""
         return self.growth * self.n_folds / (self.n_folds - 1)
 
     def _try(self, member: Member, deadline: float) -> Tried | str:
@@ -94,23 +97,23 @@ class Trials:
         begin = perf_counter()
         if begin >= deadline:
             return "not tried: the time was up"
+        needed = fit_bytes(member.make(member.settings[0], self.seed), self.corpus)
+        if needed > self.budget_bytes:
+            return f"left out: it needs {needed / 1e9:.1f} GB of memory, more than it may take"
         try:
             settings, first, seconds = self._best_settings(member, deadline)
-            answers = np.zeros((len(self.corpus), self.corpus.n_words), np.float32)
-            answers[self.fold_of == 0] = first
+            inside = self.fold_of[self.fold_of >= 0]
+            answers = np.zeros((len(inside), self.corpus.n_words), np.float32)
+            answers[inside == 0] = first
             for fold in range(1, self.n_folds):
-                answers[self.fold_of == fold] = self._answers(
-                    member, settings, fold, deadline - perf_counter()
-                )
+                answers[inside == fold] = self._answers(member, settings, fold, deadline - perf_counter())
         except OutOfTime as late:
             return f"left out: a fold takes {late.seconds:.0f} s or more, too long for the time left"
         except TopictureError as error:
             return f"can't learn from this collection: {error}"
         except FAILURES as error:
             return f"left out: {why_failed(error)}"
-        return Tried(
-            member, settings, answers[self.fold_of >= 0], perf_counter() - begin, seconds * self._refits
-        )
+        return Tried(member, settings, answers, perf_counter() - begin, seconds * self._refits)
 
     def _best_settings(self, member: Member, deadline: float) -> tuple[dict[str, Any], np.ndarray, float]:
         """The best on the first fold, answers there, and how long they took.

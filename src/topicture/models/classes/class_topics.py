@@ -125,7 +125,7 @@ def _screen(n_candidates: int) -> Any:
 
 
 def class_tables(mu: Any, w: Any, prior: Any) -> Tables:
-    """E[ln beta] = Elog(mu), one row a visual word."""
+    """E[ln beta] = Elog(mu), one row per visual word."""
     return Tables(dirichlet_expected_log(mu).T, w, prior)
 
 

@@ -47,7 +47,7 @@ class ThetaStats(NamedTuple):
 def sample(
     rng: np.random.Generator, params: Params, n_images: int, n_regions: int = 4, n_visual: int = 20
 ) -> Corpus:
-    """The story above, beta = E[beta]: images with on average so many regions of so many visual words."""
+    """The story above, beta = E[beta]: images with this many regions of this many visual words on average."""
     thetas = rng.dirichlet(np.asarray(params.alpha), n_images)
     return sample_corpus(rng, thetas, np.asarray(params.mu), np.asarray(params.w), n_regions, n_visual)
 

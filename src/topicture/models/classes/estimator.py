@@ -122,7 +122,7 @@ class ClassAnnotator(EMAnnotator):
             dtype=dtype,
             block_images=em.block_images(self._in_play(corpus), dtype, self._width),
             chunk_images=int(np.clip(fitting, 16, 8192)),
-            multiple=em.n_devices(),
+            multiple=em.n_lanes(),
             # A compilation takes seconds: so few images are padded to one shape in less.
             max_shapes=1 if len(corpus) < _ONE_SHAPE else 4,
         )

@@ -1,4 +1,4 @@
-r"""Link-LDA: two modalities, one vector of proportions an image [erosheva2004, shao2010]. docs/models.md 3.7 and 3.2.
+r"""Link-LDA: two modalities, one vector of proportions per image [erosheva2004, shao2010]. docs/models.md 3.7 and 3.2.
 
 theta ~ Dir(alpha); every visual token z ~ Cat(theta), f ~ Cat(B[z]); every word token v ~ Cat(theta),
 w ~ Cat(Phi[v]); B[k] ~ Dir(eta_b), Phi[k] ~ Dir(eta_phi).
@@ -43,7 +43,7 @@ __all__ = ["LinkLDA", "Params", "Posterior", "Settings", "Stats", "Tables", "inf
 class Settings(NamedTuple):
     """What changes the compiled code."""
 
-    n_sweeps: int  # at most so many sweeps of an image in one E-step
+    n_sweeps: int  # at most this many sweeps of an image in one E-step
     still: float = 0.0  # an image is done when a sweep moves no larger share of its tokens; 0: all sweeps
     learn_alpha: bool = True
     learn_eta: bool = False
@@ -91,7 +91,7 @@ def sample(
     n_visual: int = 10,
     n_words: int = 3,
 ) -> Corpus:
-    """The story above: images with on average so many visual words and words."""
+    """The story above: images with this many visual words and words on average."""
     theta = rng.dirichlet(alpha, n_images)
     visual = np.stack([rng.multinomial(rng.poisson(n_visual), p) for p in theta @ B])
     words = np.stack([rng.multinomial(1 + rng.poisson(n_words - 1), p) for p in theta @ Phi])

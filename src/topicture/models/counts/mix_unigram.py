@@ -92,7 +92,7 @@ class Stats(NamedTuple):
 def sample(
     rng: np.random.Generator, params: PointParams, n_images: int, n_visual: int = 10, n_words: int = 3
 ) -> Corpus:
-    """The story above: images with on average so many visual words and words."""
+    """The story above: images with this many visual words and words on average."""
     a, B, Phi = (np.asarray(value) for value in params)
     z = rng.choice(len(a), n_images, p=a / a.sum())
     visual = np.stack([rng.multinomial(rng.poisson(n_visual), B[k]) for k in z])

@@ -3,7 +3,7 @@ r"""pLSA on visual words and caption words together [hofmann2001, monay2004]. Eq
 Each of the n_dx occurrences of term x in image d: z ~ Cat(theta[d]); x ~ Cat(phi[z]). theta[d] is a parameter of the
 image, not a random variable, so a new image must be folded in: EM on its theta alone.
 
-Symbol -> code, shape:  theta -> theta K, one an image | phi -> phiW K V, phiF K U | p(z) -> p_z K | R_dx -> R n
+Symbol -> code, shape:  theta -> theta K, one per image | phi -> phiW K V, phiF K U | p(z) -> p_z K | R_dx -> R n
 Two variants: "concat" (words and visual words are one vocabulary, [phiW phiF] sums to one) and "linked" (theta is
 shared, phiW and phiF each sum to one). Tempered EM raises theta and phi to a power b <= 1 inside the
 responsibilities; the objective is then sum n (1/b) ln sum_k (theta_k phi_kx)^b, which EM never lowers either.
@@ -233,7 +233,7 @@ def thetas(batches: Batches, posteriors: Sequence[Posterior]) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def fold_in(n_steps: int, power: float = 1.0) -> Callable[[tuple[Tables, Any, Any], Image], Any]:
-    """tables, image -> theta (K,) from its visual words: so many EM steps from the uniform theta, phi fixed.
+    """tables, image -> theta (K,) from its visual words: this many EM steps from the uniform theta, phi fixed.
 
     An image without a visual word that some topic knows gets p(z).
     """

@@ -24,7 +24,7 @@ from topicture.models.interrupts import all_or_nothing
 __all__ = ["caption_path", "steps_on_held_out"]
 
 LARGEST = 100
-_HELD_OUT = 10  # one image in so many
+_HELD_OUT = 10  # one image in this many
 
 
 @lru_cache(maxsize=16)

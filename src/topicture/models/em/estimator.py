@@ -93,7 +93,12 @@ class EMAnnotator(Annotator):
         dtype = np.dtype(self.precision)
         blocks = em.block_images(self.n_topics, dtype, self._width)
         return Batches(
-            corpus, views or self._model().views, dtype=dtype, block_images=blocks, multiple=em.n_devices()
+            corpus,
+            views or self._model().views,
+            dtype=dtype,
+            block_images=blocks,
+            chunk_images=em.chunk_images(),
+            multiple=em.n_lanes(),
         )
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:

@@ -6,8 +6,8 @@ docs/models.md 2.10), which `expected` computes once per pass. This module maps 
 sums, runs the M-step, and checks at every iteration that the objective (bound plus log-prior) did not fall.
 
     repeat:  tables = expected(params)
-             q, stats = e_step(tables, image, q)  for every image       [compiled, blocks of images]
-             objective = sum of elbo(tables, image, q) + log_prior(params, prior)
+             q, stats = e_step(tables, image, q)  for every image       [Shards.run: compiled, blocks of images]
+             objective = sum of elbo(tables, image, q) + log_prior(params, prior)        [rises: Shards.keep]
              stop if converged, fallen, not finite, interrupted, or after max_iter M-steps
              params = m_step(params, sum of stats, prior)
 
@@ -22,29 +22,36 @@ precision of the batches; sums, M-step and objective are always float64. JAX's g
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from topicture.corpus.batches import Batches, Chunk, Image
+from topicture.corpus.batches import Batches, Image
+from topicture.devices import on_cpu
 from topicture.errors import FitWarning
 from topicture.models.em import passes
-from topicture.models.em.mapping import block_images, map_images, n_devices, unstack
-from topicture.models.em.passes import Model, Outer, Product, Scatter, is_stand_in, sum_outer
+from topicture.models.em.accelerators import Accelerators
+from topicture.models.em.mapping import block_images, chunk_images, map_images, n_lanes, unstack
+from topicture.models.em.minibatches import fit_stochastic
+from topicture.models.em.passes import Model, Outer, Product, Scatter
+from topicture.models.em.results import FitResult, Progress, Results
+from topicture.models.em.shards import Shards
 from topicture.models.interrupts import may_be_kept
 
 __all__ = [
     "FitResult",
+    "LocalShards",
     "Model",
     "Outer",
     "Product",
     "Progress",
     "Results",
     "Scatter",
+    "Shards",
     "block_images",
+    "chunk_images",
     "e_step",
     "fit",
     "fit_restarts",
@@ -52,59 +59,18 @@ __all__ = [
     "log_prior",
     "m_step",
     "map_images",
-    "n_devices",
+    "n_lanes",
     "objective",
     "tables",
     "unstack",
 ]
-
-# --- Values ----------------------------------------------------------------------------------------------------
-
-
-class Results(Enum):
-    """Why a fit ended; the value is what to tell a person."""
-
-    converged = "converged: the objective changed by less than the tolerance"
-    max_iter = "stopped at the largest number of iterations; raise max_iter to go on"
-    objective_fell = (
-        "the objective fell, which this algorithm must never do; the last good parameters are kept"
-    )
-    fell_as_allowed = (
-        "the objective fell, which this algorithm does not exclude; the step with the largest is kept"
-    )
-    not_finite = "the objective was not a finite number; the last good parameters are kept"
-    interrupted = "interrupted; the best parameters so far are kept"
-
-
-class Progress(NamedTuple):
-    """What a callback is told after every E-step."""
-
-    restart: int
-    n_restarts: int
-    iteration: int
-    max_iter: int
-    objective: float
-
-
-class FitResult(NamedTuple):
-    params: Any
-    posteriors: list[Any]  # one entry a chunk of the batches, with its leading axes
-    trace: np.ndarray  # objective before the first and after every M-step
-    reason: Results
-    n_iter: int  # number of M-steps behind params
-    rejected: float | None = None  # the objective of the step that fell, if one did
-
-    @property
-    def objective(self) -> float:
-        return float(self.trace[-1]) if len(self.trace) else -math.inf
-
 
 # --- The loop --------------------------------------------------------------------------------------------------
 
 
 def fit(
     model: Model,
-    batches: Batches,
+    batches: Batches | Shards,
     params: Any,
     prior: Any,
     *,
@@ -118,25 +84,30 @@ def fit(
 ) -> FitResult:
     """Run EM from the given parameters. `tol` is the relative change of the objective at which to stop.
 
-    `posteriors` to start from, one entry a chunk, may be given. `couple(params, posteriors)` gives new posteriors of
-    all images and a penalty that the objective subtracts. `may_fall` says that the algorithm does not promise to rise:
-    a fall then ends the fit without a warning.
+    Batches become `LocalShards`; `posteriors` to start from, one entry per chunk, may be given with them.
+    `couple(params, posteriors)` gives new posteriors of all images and a penalty that the objective subtracts.
+    `may_fall` says that the algorithm does not promise to rise: a fall then ends the fit without a warning.
     """
-    slack = 1e-9 if batches.dtype == np.float64 else 2e-5
+    shards = batches if isinstance(batches, Shards) else LocalShards(batches, posteriors)
+    shards.start()
+    slack = 1e-9 if shards.dtype == np.float64 else 2e-5
     trace: list[float] = []
-    posteriors = [None] * len(batches) if posteriors is None else list(posteriors)
     rejected = None
-    good: tuple[Any, list[Any]] | None = None  # parameters, and the posteriors that gave trace[-1] with them
+    good: Any = None  # the parameters that gave trace[-1] with the kept posteriors
     reason = Results.max_iter
     try:
         for iteration in range(max_iter + 1):
             penalty = 0.0
             if couple is not None:
-                posteriors, penalty = couple(params, posteriors)
-            posteriors, stats, bound = e_step(model, batches, params, posteriors)
+                coupled, penalty = couple(params, shards.posteriors())
+                shards.replace(coupled)
+            stats, bound = shards.run(model, _expectations(model, params, shards.dtype))
             value = bound + log_prior(model, params, prior) - penalty
             if not math.isfinite(value):
-                reason, good = Results.not_finite, good or (params, posteriors)
+                reason = Results.not_finite
+                if good is None:
+                    good = params
+                    shards.keep()
                 break
             if trace and value < trace[-1] - slack * abs(trace[-1]):
                 reason = Results.fell_as_allowed if may_fall else Results.objective_fell
@@ -144,7 +115,8 @@ def fit(
                 break
             converged = bool(trace) and abs(value - trace[-1]) <= tol * abs(trace[-1])
             trace.append(value)
-            good = (params, posteriors)
+            good = params
+            shards.keep()
             if callback is not None:
                 callback(Progress(*restart, iteration, max_iter, value))
             if converged:
@@ -157,43 +129,11 @@ def fit(
             raise
         reason = Results.interrupted
     assert good is not None
+    shards.roll_back()  # a pass that was not kept
     if reason in (Results.objective_fell, Results.not_finite, Results.interrupted):
         warnings.warn(f"after {len(trace)} iterations: {reason.value}", FitWarning, stacklevel=2)
-    params, posteriors = jax.tree.map(np.asarray, good[0]), good[1]
-    return FitResult(params, posteriors, np.array(trace), reason, max(0, len(trace) - 1), rejected)
-
-
-def fit_stochastic(
-    model: Model,
-    batches: Batches,
-    params: Any,
-    prior: Any,
-    *,
-    n_epochs: int,
-    rng: np.random.Generator,
-    tau0: float = 16.0,
-    kappa: float = 0.7,
-) -> Any:
-    """Parameters after stochastic steps, one a chunk: they go part of the way to the M-step of that chunk alone.
-
-        params <- (1 - rate) params + rate m_step(params, stats of the chunk * images / images of the chunk)
-
-    with rate = (tau0 + step)^-kappa, less in proportion where a chunk holds fewer images than the largest one: scaled
-    up, few images are a noisy estimate. For Dirichlet posteriors, which are affine in the statistics, this is the
-    stochastic natural gradient. It suits models whose parameters may be averaged. Chunks come in a new random order
-    every epoch (in their own order where they are not kept in memory), posteriors start anew every time, and the
-    bound is not computed: `fit` goes on from here.
-    """
-    model = model._replace(elbo=passes.no_bound)
-    n_images, step = len(batches.corpus), 0
-    largest = max(len(chunk.rows) for chunk in batches)
-    for _ in range(n_epochs):
-        for chunk in _shuffled(batches, rng):
-            rate, scale = (tau0 + step) ** -kappa, n_images / len(chunk.rows)
-            rate *= len(chunk.rows) / largest
-            params = _stochastic_step(model, batches.dtype, chunk.image, params, prior, scale, rate)
-            step += 1
-    return jax.tree.map(np.asarray, params)
+    params = jax.tree.map(np.asarray, good)
+    return FitResult(params, shards.posteriors(), np.array(trace), reason, max(0, len(trace) - 1), rejected)
 
 
 def fit_restarts(
@@ -240,55 +180,84 @@ def tables(model: Model, params: Any) -> Any:
     )
 
 
-@passes.precision()
 def e_step(
     model: Model, batches: Batches, params: Any, posteriors: Sequence[Any]
 ) -> tuple[list[Any], Any, float]:
     """One pass: new posteriors, summed statistics and the bound. A posterior that is None is started."""
-    expectations = passes.tables(model, passes.cast(params, jnp.float64), batches.dtype)
-    new: list[Any] = []
-    stats, bound, running = None, 0.0, None
-    for chunk, q in zip(batches, posteriors, strict=True):
-        if q is None:
-            q = passes.init_posterior(model, expectations, chunk.image)
-        # XLA works on this chunk while SciPy sums the tokens of the one before.
-        started = passes.run_pass(model, expectations, chunk.image, q)
-        if running is not None:
-            stats, bound = _collect(new, stats, bound, running, batches.in_memory)
-        running = started
-    if running is not None:
-        stats, bound = _collect(new, stats, bound, running, batches.in_memory)
-    return new, stats, bound
-
-
-def _collect(new: list[Any], stats: Any, bound: float, finished: Any, in_memory: bool) -> tuple[Any, float]:
-    """Add a chunk to the sums and keep its posteriors, on the host where chunks do not stay in memory."""
-    q, chunk_stats, chunk_bound = finished
-    chunk_stats = jax.tree.map(sum_outer, chunk_stats, is_leaf=is_stand_in)
-    new.append(q if in_memory else jax.tree.map(np.asarray, q))
-    stats = chunk_stats if stats is None else jax.tree.map(jnp.add, stats, chunk_stats)
-    return stats, bound + float(chunk_bound)
-
-
-def _shuffled(batches: Batches, rng: np.random.Generator) -> Iterator[Chunk]:
-    """The chunks of one epoch."""
-    if not batches.in_memory:
-        yield from batches
-        return
-    chunks = list(batches)
-    for i in rng.permutation(len(chunks)):
-        yield chunks[i]
+    shards = LocalShards(batches, posteriors)
+    stats, bound = shards.run(model, _expectations(model, params, batches.dtype))
+    shards.keep()
+    return shards.posteriors(), stats, bound
 
 
 @passes.precision()
-def _stochastic_step(model: Model, dtype: Any, image: Image, params: Any, prior: Any, scale, rate) -> Any:
-    params = passes.cast(params, jnp.float64)
-    expectations = passes.tables(model, params, dtype)
-    _, stats, _ = passes.run_pass(
-        model, expectations, image, passes.init_posterior(model, expectations, image)
-    )
-    stats = jax.tree.map(sum_outer, stats, is_leaf=is_stand_in)
-    return passes.part_m_step(model, params, passes.cast(stats, jnp.float64), prior, scale, rate)
+def _expectations(model: Model, params: Any, dtype: np.dtype) -> Any:
+    return passes.tables(model, passes.cast(params, jnp.float64), dtype)
+
+
+@final
+class LocalShards(Shards):
+    """The chunks of batches in this process, one shard each, with their posteriors."""
+
+    def __init__(self, batches: Batches, posteriors: Sequence[Any] | None = None):
+        self.batches, self.dtype = batches, batches.dtype
+        self._first = [None] * len(batches) if posteriors is None else list(posteriors)
+        self._elsewhere = None if on_cpu() else Accelerators(batches)
+        self.start()
+
+    def start(self) -> None:
+        self._kept: list[Any] = self._first
+        self._given: list[Any] | None = None
+        self._new: list[Any] | None = None
+
+    @passes.precision()
+    def run(self, model: Model, tables: Any) -> tuple[Any, float]:
+        self._new, total, running = [], passes.TreeSum(), None
+        given = self._kept if self._given is None else self._given
+        for (image, own_tables, stays), q in zip(self._chunks(tables), given, strict=True):
+            if q is None:
+                q = passes.init_posterior(model, own_tables, image)
+            # XLA works on this chunk while SciPy sums the tokens of the one before, or the next one is padded and sent.
+            started = passes.run_pass(model, own_tables, image, passes.spread(q, image)), stays
+            if running is not None:
+                total.add(self._collect(*running))
+            running = started
+        if running is None:
+            return None, 0.0
+        total.add(self._collect(*running))
+        stats, bound = total.total()
+        return stats, float(bound)
+
+    def _chunks(self, tables: Any) -> Iterator[tuple[Image, Any, bool]]:
+        """Images, the tables where the images are, and whether these stay there."""
+        if self._elsewhere is None:
+            for chunk in self.batches:
+                yield chunk.image, tables, self.batches.in_memory
+            return
+        copies = self._elsewhere.copies(tables)
+        for image, device, stays in self._elsewhere:
+            yield image, copies[device], stays
+
+    def _collect(self, found: tuple[Any, Any, Any], stays: bool) -> tuple[Any, Any]:
+        """A chunk's sums, its posteriors noted: on the host where the chunk does not stay."""
+        q, stats, bound = found
+        assert self._new is not None
+        self._new.append(q if stays else jax.tree.map(np.asarray, q))
+        sums = passes.add_up((stats, bound))
+        return sums if self._elsewhere is None else jax.device_put(sums, self._elsewhere.devices[0])
+
+    def keep(self) -> None:
+        assert self._new is not None, "nothing was run"
+        self._kept, self._given, self._new = self._new, None, None
+
+    def roll_back(self) -> None:
+        self._given = self._new = None
+
+    def posteriors(self) -> list[Any]:
+        return self._kept
+
+    def replace(self, posteriors: Sequence[Any]) -> None:
+        self._given = list(posteriors)
 
 
 @passes.precision()

@@ -8,9 +8,11 @@ import jax
 import numpy as np
 
 from topicture.corpus.batches import Batches, Image, Sizes
+from topicture.devices import on_cpu
 from topicture.models.em import passes
+from topicture.models.em.accelerators import BLOCK_BYTES, CHUNK_IMAGES
 
-__all__ = ["block_images", "map_images", "n_devices", "unstack"]
+__all__ = ["block_images", "chunk_images", "map_images", "n_lanes", "unstack"]
 
 
 def map_images(
@@ -40,21 +42,28 @@ def block_images(
 
     `width` is the number of rows of length `n_topics` in the largest array that the E-step keeps for one image. On a
     CPU a block should take about 192 kB an array, so that it stays in the cache (measured: 8 images at K = 200 with
-    ten regions, 64 at K = 50); on an accelerator it holds as many images as there are.
+    ten regions, 64 at K = 50); on an accelerator it holds as many images as there is room for.
     """
-    if jax.default_backend() != "cpu":
-        return lambda sizes: 1 << 30
+    n_bytes, most = (192_000, 9) if on_cpu() else (BLOCK_BYTES, 16)
 
     def images(sizes: Sizes) -> int:
-        fitting = 192_000 / (np.dtype(dtype).itemsize * n_topics * width(sizes))
-        return 1 << int(np.clip(np.log2(max(fitting, 1)), 2, 9))
+        fitting = n_bytes / (np.dtype(dtype).itemsize * n_topics * width(sizes))
+        return 1 << int(np.clip(np.log2(max(fitting, 1)), 2, most))
 
     return images
 
 
-def n_devices() -> int:
-    """Over how many devices a pass is split: the number of blocks of a chunk should be a multiple of it."""
-    return jax.local_device_count()
+def n_lanes() -> int:
+    """The number of blocks of a chunk should be a multiple of this, so that all cores share them.
+
+    It does not depend on their number: a fit gives the same bits on all machines of a kind.
+    """
+    return passes.LANES if on_cpu() else 1
+
+
+def chunk_images() -> int:
+    """How many images are padded and worked on at once."""
+    return 8192 if on_cpu() else CHUNK_IMAGES
 
 
 @passes.precision()

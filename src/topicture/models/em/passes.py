@@ -1,33 +1,37 @@
 """What em/loop.py compiles: passes of a model's one-image functions over chunks of images, and their sums.
 
-A pass is a `lax.scan` over the blocks of a chunk with `vmap` inside, split over devices where there are several. One
-image's statistics are arrays, or stand-ins for arrays (`Scatter`, `Outer`, `Product`). Passes are compiled here and in
-mapping.py alone. 64-bit types are switched on by a context manager around every call.
+A pass is a `lax.scan` over the blocks of a chunk with `vmap` inside, shared by the cores where they are JAX's devices.
+One image's statistics are arrays, or stand-ins for arrays (`Scatter`, `Outer`, `Product`). Passes are compiled here and
+in mapping.py alone. 64-bit types are switched on by a context manager around every call.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from scipy import sparse
 
 from topicture.corpus.batches import Image
+from topicture.devices import devices, on_chosen_device, on_cpu
+from topicture.models.em.stand_ins import Outer, Product, Scatter
 
 __all__ = [
+    "LANES",
     "Model",
     "Outer",
     "Product",
     "Scatter",
+    "TreeSum",
+    "add_up",
     "bound",
     "cast",
     "init_posterior",
-    "is_stand_in",
     "log_prior",
     "m_step",
     "no_bound",
@@ -35,9 +39,12 @@ __all__ = [
     "precision",
     "run_pass",
     "segment_sum_outer",
-    "sum_outer",
+    "spread",
     "tables",
 ]
+
+# A chunk's blocks make so many lanes, on which 1, 2, 4 or 8 cores work.
+LANES = 8
 
 
 class Model(NamedTuple):
@@ -55,55 +62,8 @@ class Model(NamedTuple):
 @contextmanager
 def precision():
     """64-bit types, and float32 products without shortcuts (TF32 loses 2e-2 in the statistics)."""
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+    with on_chosen_device(), jax.enable_x64(True), jax.default_matmul_precision("highest"):
         yield
-
-
-# --- Stand-ins: statistics that one image would fill with zeros, or that are cheaper to form for a block ------------
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Scatter:
-    """Statistics of tokens: row `values[i]` (K,) belongs to word `ids[i]`. Summed over images they are (size, K).
-
-    It stands for a dense table that one image would fill almost entirely with zeros.
-    """
-
-    ids: Any  # (..., n)
-    values: Any  # (..., n, K)
-    size: int = field(metadata={"static": True})
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Outer:
-    """A Scatter of rank one: the row of token i is weights[i] * row. Summed over images it is a sparse product.
-
-    XLA's scatter on a CPU takes 16 ms where SciPy's sparse product takes 1 (5,000 images, K = 100), so there the sum
-    is left to SciPy; accelerators use a segment sum.
-    """
-
-    ids: Any  # (..., n)
-    weights: Any  # (..., n)
-    row: Any  # (..., K)
-    size: int = field(metadata={"static": True})
-    # Where a row holds only some columns of the table: which, (..., K), distinct, and how many there are in all.
-    columns: Any = None
-    n_columns: int = field(default=0, metadata={"static": True})
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Product:
-    """Statistics left' right, (K, F), of one image's parts: summed over images they are one matrix product a block.
-
-    The product of every image by itself would be written and read again before it is added: for 5,000 images of
-    twelve regions, K = 200 and F = 46 that took 0.64 s where the product of a block takes 0.07.
-    """
-
-    left: Any  # (..., n, K)
-    right: Any  # (..., n, F)
 
 
 # --- Compiled passes ---------------------------------------------------------------------------------------------
@@ -121,44 +81,79 @@ def init_posterior(model, tables, image):
 
 @partial(jax.jit, static_argnames="model")
 def run_pass(model, tables, image, q):
-    """Posteriors, statistics and bound of a chunk; statistics of rank one are left for `sum_outer`."""
-    devices = jax.local_devices()
-    if len(devices) == 1 or image.weight.shape[0] % len(devices):
-        return _over_blocks(model, tables, image, q)
+    """Posteriors, statistics and bound of a chunk, all but the posteriors still for `add_up`.
 
-    def on_one_device(tables, image, q):
-        q, stats, bound = _over_blocks(model, tables, image, q)
-        return q, jax.tree.map(sum_over_devices, stats, is_leaf=is_outer), jax.lax.psum(bound, "blocks")
+    The blocks are dealt out to lanes, whose number depends on the chunk alone; a device works on some of the lanes.
+    Their sums are added as a fixed tree, outside of compiled code: the number of devices does not change a bit.
+    """
+    mesh = _mesh(image)
+    if mesh is None:
+        q, outer, sums = _over_lanes(n_lanes(image), model, tables, image, q)
+    else:
+        split, whole = PartitionSpec("lanes"), PartitionSpec()
+        q, outer, sums = jax.shard_map(
+            partial(_over_lanes, n_lanes(image) // mesh.size, model),
+            mesh=mesh,
+            in_specs=(whole, split, split),
+            out_specs=split,
+            check_vma=False,
+        )(tables, image, q)
+    stats, bound = jax.tree.map(lambda sum, x: sum if x is None else x, sums, outer, is_leaf=is_none_or_outer)
+    return q, stats, bound
 
-    split, whole = PartitionSpec("blocks"), PartitionSpec()
-    shapes = jax.eval_shape(partial(_over_blocks, model), tables, image, q)[1]
-    stats_specs = jax.tree.map(lambda x: split if is_outer(x) else whole, shapes, is_leaf=is_outer)
-    return jax.shard_map(
-        on_one_device,
-        mesh=Mesh(np.array(devices), ("blocks",)),
-        in_specs=(whole, split, split),
-        out_specs=(split, stats_specs, whole),
-        check_vma=False,
-    )(tables, image, q)
+
+def n_lanes(image: Image) -> int:
+    return math.gcd(image.weight.shape[0], LANES)
+
+
+def _mesh(image: Image) -> Mesh | None:
+    """As many cores as can share the lanes of a chunk evenly; none where that is one. Accelerators share chunks."""
+    shared_by = devices()
+    n = 1 << (min(len(shared_by), n_lanes(image)).bit_length() - 1)
+    return Mesh(np.array(shared_by[:n]), ("lanes",)) if n > 1 and on_cpu() else None
+
+
+def spread(q: Any, image: Image) -> Any:
+    """Posteriors where the pass leaves them, so that it is not compiled once more for those of its own."""
+    mesh = _mesh(image)
+    return q if mesh is None else jax.device_put(q, NamedSharding(mesh, PartitionSpec("lanes")))
+
+
+def _over_lanes(lanes, model, tables, image, q):
+    """Posteriors and terms of rank one of all blocks, and the sums of every lane, (lanes, ...)."""
+    if lanes == 1:
+        q, outer, sums = _over_blocks(model, tables, image, q)
+        return q, outer, jax.tree.map(lambda x: x[None], sums)
+    # Sizes spelled out: an axis of no words would leave -1 undecided.
+    image, q = jax.tree.map(lambda x: x.reshape(lanes, x.shape[0] // lanes, *x.shape[1:]), (image, q))
+    q, outer, sums = jax.lax.map(lambda lane: _over_blocks(model, tables, *lane), (image, q))
+    return *jax.tree.map(lambda x: x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]), (q, outer)), sums
 
 
 def _over_blocks(model, tables, image, q):
+    def step(total, block):
+        q, values = _one_block(model, tables, *block)
+        outer = jax.tree.map(lambda x: x if is_outer(x) else None, values, is_leaf=is_stand_in)
+        return add_block(total, values), (q, outer)
+
+    first = jax.tree.map(lambda x: x[0], (image, q))
+    shapes = jax.eval_shape(partial(_one_block, model), tables, *first)[1]
+    total, (q, outer) = jax.lax.scan(step, zeros(shapes), (image, q))
+    return q, outer, total
+
+
+@partial(
+    jax.jit, static_argnames="model"
+)  # so that it is traced once, though asked for its shapes before it is used
+def _one_block(model, tables, image, q):
+    """Posteriors of a block's images, their statistics and bounds."""
+
     def one_image(image, q):
         q, stats = model.e_step(tables, image, q)
         values = stats, model.elbo(tables, image, q)
         return q, jax.tree.map(partial(unless_padding, image.weight), values, is_leaf=is_stand_in)
 
-    def step(total, block):
-        q, values = jax.vmap(one_image)(*block)
-        outer = jax.tree.map(lambda x: x if is_outer(x) else None, values, is_leaf=is_stand_in)
-        return add_block(total, values), (q, outer)
-
-    first = jax.tree.map(lambda x: x[0], (image, q))
-    total, (q, outer) = jax.lax.scan(step, zeros(jax.vmap(one_image), first), (image, q))
-    stats, bound = jax.tree.map(
-        lambda sum, x: sum if x is None else x, total, outer, is_leaf=is_none_or_outer
-    )
-    return q, stats, bound
+    return jax.vmap(one_image)(image, q)
 
 
 @partial(jax.jit, static_argnames="model")
@@ -228,8 +223,8 @@ def unless_padding(weight, x):
     return real(x)
 
 
-def zeros(step, block):
-    """Where the sums start: the shape of one image's values, tokens spread over their whole vocabulary."""
+def zeros(values):
+    """Where the sums of a block's values start: the shape of one image's, tokens spread over their whole vocabulary."""
 
     def zero(x):
         if isinstance(x, Outer):
@@ -239,7 +234,7 @@ def zeros(step, block):
         shape = (x.size, x.values.shape[-1]) if isinstance(x, Scatter) else x.shape[1:]
         return jnp.zeros(shape, jnp.float64)
 
-    return jax.tree.map(zero, jax.eval_shape(step, *block)[1], is_leaf=is_stand_in)
+    return jax.tree.map(zero, values, is_leaf=is_stand_in)
 
 
 def add_block(totals, values):
@@ -258,16 +253,66 @@ def add_block(totals, values):
     return jax.tree.map(add, values, totals, is_leaf=is_stand_in)
 
 
-def sum_over_devices(x):
-    return x if is_outer(x) else jax.lax.psum(x, "blocks")
+class TreeSum:
+    """A sum of equal trees of arrays in a fixed order, whoever computed them: ((0 + 1) + (2 + 3)) + (4 + 5) ...
+
+    Parts 2^j i to 2^j (i + 1) always make up one branch, so that whoever has all of them may add them up. It holds as
+    many parts as the tree has levels.
+    """
+
+    def __init__(self) -> None:
+        self._branches: list[tuple[int, Any]] = []
+
+    def add(self, part: Any) -> None:
+        size = 1
+        while self._branches and self._branches[-1][0] == size:
+            part, size = _sum_of(self._branches.pop()[1], part), 2 * size
+        self._branches.append((size, part))
+
+    def total(self) -> Any:
+        *earlier, (_, total) = self._branches
+        for _, branch in reversed(earlier):
+            total = _sum_of(branch, total)
+        return total
+
+
+def _sum_of(a, b):
+    if not any(isinstance(x, jax.Array) for x in jax.tree.leaves((a, b))):
+        return jax.tree.map(np.add, a, b)
+    with precision():
+        return _sum_on_device(a, b)
+
+
+@jax.jit
+def _sum_on_device(a, b):
+    return jax.tree.map(jnp.add, a, b)
+
+
+def add_up(values: Any) -> Any:
+    """Values of `run_pass` summed over the lanes of a chunk, those of rank one over its images; NumPy's on a CPU."""
+    if not on_cpu():
+        return _add_up_on_device(values)
+
+    def total(x):
+        if is_outer(x):
+            return sum_outer(x)
+        x = np.asarray(x)
+        while len(x) > 1:
+            x = x[::2] + x[1::2]
+        return x[0]
+
+    return jax.tree.map(total, values, is_leaf=is_outer)
+
+
+@jax.jit
+def _add_up_on_device(values):
+    return jax.tree.map(
+        lambda x: segment_sum_outer(x) if is_outer(x) else jnp.sum(x, axis=0), values, is_leaf=is_outer
+    )
 
 
 def sum_outer(x):
     """sum over images of weights[i] * row at ids[i], (size, K), from leading axes (blocks, block)."""
-    if not is_outer(x):
-        return x
-    if jax.default_backend() != "cpu":
-        return segment_sum_outer(x)
     row = np.asarray(x.row, np.float64).reshape(-1, x.row.shape[-1])
     ids, weights = np.asarray(x.ids).reshape(-1), np.asarray(x.weights, np.float64).reshape(-1)
     tokens = _compressed(weights, ids, len(row), x.size)

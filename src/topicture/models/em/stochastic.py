@@ -139,7 +139,7 @@ class StochasticAnnotator(EMAnnotator):
         return self._padded(corpus, self._first_model().views, chunk_images=self.batch_size)
 
     def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
-        return self._padded(corpus, views or self._model().views)
+        return self._padded(corpus, views or self._model().views, chunk_images=em.chunk_images())
 
     def _padded(self, corpus: Corpus, views: tuple[str, ...], **settings: Any) -> Batches:
         dtype = np.dtype(self.precision)
@@ -149,7 +149,7 @@ class StochasticAnnotator(EMAnnotator):
             dtype=dtype,
             block_images=em.block_images(self.n_topics, dtype, self._width),
             max_shapes=_max_shapes(corpus),
-            multiple=em.n_devices(),
+            multiple=em.n_lanes(),
             **settings,
         )
 

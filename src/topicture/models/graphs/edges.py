@@ -19,12 +19,12 @@ __all__ = ["nearest", "shared_terms", "squared_distances"]
 # Entries of one block of a sparse product: 12 bytes each, so about 50 MB.
 _BLOCK_ENTRIES = 4_000_000
 _THREADS = 2
-# Neighbours whose cosines agree to so many decimals are tied, and the lower index wins (docs/models.md 2.7).
+# Neighbours whose cosines agree to this many decimals are tied, and the lower index wins (docs/models.md 2.7).
 _DECIMALS = 12
 
 
 def shared_terms(rows: sparse.csr_array, columns: sparse.csr_array, at_least: float) -> sparse.csr_array:
-    """Ones where a row and a column have at least so many distinct terms in common.
+    """Ones where a row and a column have at least this many distinct terms in common.
 
     A threshold of 0 connects everything and needs the memory for that; inf connects nothing.
     """

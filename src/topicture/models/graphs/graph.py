@@ -98,7 +98,7 @@ class Graph:
         return M
 
     def smooth(self, p: np.ndarray, gamma: float, steps: int = 1) -> np.ndarray:
-        """p after so many simultaneous smoothing steps, (D, K); rows stay on the simplex."""
+        """p after this many simultaneous smoothing steps, (D, K); rows stay on the simplex."""
         M = self.smoother(gamma)
         for _ in range(steps):
             p = M @ p

@@ -73,7 +73,7 @@ class Update(Protocol):
 
 @dataclass(frozen=True)
 class Sweeps:
-    """LapVar1 (3.11): so many sweeps of exact updates a call.
+    """LapVar1 (3.11): this many sweeps of exact updates per call.
 
     `schedule`: "gs" (one image after the other, each seeing the newest p; `order` says which comes when), "jacobi"
     (all at once from the old p) or "mm" (all at once on a majoriser; no alternating mode).

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from topicture.corpus import Corpus
+from topicture.devices import on_cpu
 from topicture.models.em.expfam import (
     digamma,
     dirichlet_expected_log,
@@ -47,7 +48,7 @@ class Posterior(NamedTuple):
 def sample(
     rng: np.random.Generator, params: PointParams, n_images: int, n_regions: int = 5, n_words: int = 3
 ) -> Corpus:
-    """The story above: images with on average so many regions and words, at least one of each."""
+    """The story above: images with this many regions and words on average, at least one of each."""
     return sample_images(
         rng, params, n_images, n_regions, n_words, lambda theta, z, m: z[rng.integers(len(z), size=m)]
     )
@@ -73,11 +74,11 @@ def sweep(seen: Seen, q: Posterior) -> Posterior:
     psi(sum gamma) the second term is the same for all k and leaves the softmax as it is.
     """
     e = digamma(q.gamma)
-    a = seen.G + e[None, :] + (seen.c[:, None] * q.lam).T @ seen.l
+    a = seen.G + e[None, :] + _word_evidence(seen.c[:, None] * q.lam, seen.l)
     x = jnp.exp(a - jnp.max(a, -1, keepdims=True))
     scale = seen.mask / jnp.sum(x, -1)
     gamma = seen.alpha + scale @ x
-    lam = softmax(_only_regions(jnp.einsum("vk,nk->vn", seen.l, x) * scale[None, :], seen.mask))
+    lam = softmax(_only_regions(_agreement(seen.l, x) * scale[None, :], seen.mask))
     return Posterior(gamma, x * scale[:, None], lam)
 
 
@@ -158,6 +159,20 @@ class CorrLDA(GaussianLDA):
 
 
 # --- Pieces ------------------------------------------------------------------------------------------------------
+
+
+def _word_evidence(weights: Any, l: Any) -> Any:
+    """sum_v weights_vn l_vk, (N, K).
+
+    An image has a handful of words. A processor likes the product; on an accelerator, whose library for products is
+    made for large ones, the sum is written out and becomes one with what surrounds it.
+    """
+    return weights.T @ l if on_cpu() else jnp.sum(weights[:, :, None] * l[:, None, :], 0)
+
+
+def _agreement(l: Any, x: Any) -> Any:
+    """sum_k l_vk x_nk, (M, N)."""
+    return jnp.einsum("vk,nk->vn", l, x) if on_cpu() else jnp.sum(l[:, None, :] * x[None, :, :], -1)
 
 
 def _only_regions(a: Any, mask: Any) -> Any:

@@ -172,7 +172,7 @@ def improve(story: Story, seen: Seen, q: Any, n_sweeps: int, tol: float) -> tupl
 
 
 def _repeat(story: Story, seen: Seen, q: Any, n_sweeps: int) -> Any:
-    """q after so many sweeps; all but the last leave out what the next one does not read.
+    """q after this many sweeps; all but the last leave out what the next one does not read.
 
     phi is most of q: a loop that carries it writes it once more in every sweep.
     """
@@ -224,7 +224,7 @@ def make_model(
     """The functions of the model; the same object for the same setting.
 
     With `keep_phi` posteriors are whole, and the bound may be asked for at other parameters. Without it a posterior
-    is what the next E-step reads and the bound that this one found: phi would take N K numbers an image.
+    is what the next E-step reads and the bound that this one found: phi would take N K numbers per image.
     """
 
     def init_posterior(tables, image):
@@ -255,7 +255,7 @@ def _keep(story: Story, q: Any, bound: Any) -> Kept:
 
 
 def expected_log_words(params: Any) -> Any:
-    """ln beta, or E[ln beta] under Dir(rho); one row a word, (V, K)."""
+    """ln beta, or E[ln beta] under Dir(rho); one row per word, (V, K)."""
     if hasattr(params, "beta"):
         return jnp.log(params.beta).T
     return dirichlet_expected_log(params.rho).T

@@ -39,7 +39,7 @@ class Posterior(NamedTuple):
 def sample(
     rng: np.random.Generator, params: PointParams, n_images: int, n_regions: int = 5, n_words: int = 3
 ) -> Corpus:
-    """The story above: images with on average so many regions and words, at least one of each."""
+    """The story above: images with this many regions and words on average, at least one of each."""
     return sample_images(
         rng, params, n_images, n_regions, n_words, lambda theta, z, m: rng.choice(len(theta), m, p=theta)
     )

@@ -98,7 +98,7 @@ class Stats(NamedTuple):
 def sample(
     rng: np.random.Generator, params: PointParams, n_images: int, n_regions: int = 5, n_words: int = 3
 ) -> Corpus:
-    """The story above: images with on average so many regions and words, at least one of each."""
+    """The story above: images with this many regions and words on average, at least one of each."""
     pi, mu, s2, beta = (np.asarray(value) for value in params)
     z = rng.choice(len(pi), n_images, p=pi)
     sizes = 1 + rng.poisson(n_regions - 1, n_images)
@@ -225,7 +225,7 @@ def log_evidence(tables: tuple[Tables, Any], image: Image) -> Any:
 
 @dataclass(eq=False, repr=False)
 class GMMixture(GaussianTopics):
-    """Mixture of Gaussians over regions and multinomials over words: one topic an image.
+    """Mixture of Gaussians over regions and multinomials over words: one topic per image.
 
     It has no word distribution for a single region. With n_topics = 1 it is the reference of independent regions and
     words (`GMMixture.independent`): one Gaussian, one multinomial. Untagged images take part in the fit.

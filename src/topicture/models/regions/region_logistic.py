@@ -152,7 +152,7 @@ class RegionLogistic(Annotator):
     background : how readily a region of a tagged image is background, as a factor of its probability; 0 for none
     max_iter, tol : of EM; it ends when the objective changes by less than `tol`, relatively
     m_steps : steps of L-BFGS within one M-step
-    max_regions : learn from an even sample of images with at most about so many regions
+    max_regions : learn from an even sample of images with at most about this many regions
     """
 
     name = "region-logistic"

@@ -21,7 +21,7 @@ def sample_images(
     n_words: int,
     word_topics: Callable[[NDArray[np.float64], Topics, int], Topics],
 ) -> Corpus:
-    """Images with on average so many regions and words, at least one of each.
+    """Images with this many regions and words on average, at least one of each.
 
     theta ~ Dir(alpha), z_n ~ Cat(theta), r_n ~ N(mu[z_n], s2[z_n]), as both models have it. Where they differ is
     `word_topics`: (theta, z, number of words) -> the topic of each word.

@@ -167,7 +167,7 @@ def minimise(P: Any, start: Words, ridge: Ridge, *, max_iter: int, tol: float) -
 
 # --- One block of images --------------------------------------------------------------------------------------------
 
-# A block's weights stay in the second-level cache: 100,000 images x 300 words take 0.08 s a pass in blocks of 256
+# A block's weights stay in the second-level cache: 100,000 images x 300 words take 0.08 s per pass in blocks of 256
 # images and 0.4 s in blocks of 2,048.
 _BLOCK_BYTES = 512 << 10
 # During L-BFGS an image's gradient may be so long: its energy is then off by the square of it.

@@ -38,7 +38,7 @@ from topicture.models.spaces.embedding import Embedding, Ridge, Words, descend, 
 __all__ = ["IWE"]
 
 _STARTING_IMAGES = 4000
-# What a validation chooses from, on at most so many images and with so many iterations.
+# What a validation chooses from, on at most this many images and with this many iterations.
 _CANDIDATES: dict[str, tuple[Any, ...]] = {
     "n_dims": (5, 2, 10),
     "ridge_images": (0.1, 0.3, 1.0),

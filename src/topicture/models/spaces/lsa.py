@@ -25,7 +25,7 @@ from topicture.models.spaces.latent_space import Joint, LatentSpace
 __all__ = ["LSA", "Basis", "propagate", "singular_vectors", "words_in_order"]
 
 RANK_TOL = 1e-10
-# Up to so many columns the triangular factor of X is decomposed, which is exact; beyond, Lanczos iteration.
+# Up to this many columns the triangular factor of X is decomposed, which is exact; beyond, Lanczos iteration.
 _MAX_DENSE = 4096
 
 # --- Values -------------------------------------------------------------------------------------------------------

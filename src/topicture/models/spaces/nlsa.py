@@ -33,7 +33,7 @@ from topicture.models.threads import side_by_side
 __all__ = ["NLSA", "KernelSpace", "centred_eigenpairs", "exact_space", "kernel_matrix", "nystroem_space"]
 
 EIGENVALUE_TOL = 1e-10
-# Below so many images LAPACK's full decomposition takes a blink; above, Lanczos finds the few leading pairs.
+# Below this many images LAPACK's full decomposition takes a blink; above, Lanczos finds the few leading pairs.
 _SMALL = 600
 # Rows of the kernel matrix made at a time: large enough for fast products, small enough to waste little on the mirrored
 # half of the diagonal blocks.
@@ -179,8 +179,8 @@ class NLSA(LatentSpace):
     view : "descriptor" or "visual_words"
     word_weight : factor of the captions in the joint vectors (1 as published); "balanced": captions and visual parts
         get the same mean square length; "auto": that, or less of it, chosen on held-out tagged images
-    max_exact : up to so many tagged images the kernel matrix is decomposed itself (it takes 8 N^2 bytes)
-    n_landmarks : beyond, so many drawn images stand for all (Nystroem)
+    max_exact : up to this many tagged images the kernel matrix is decomposed itself (it takes 8 N^2 bytes)
+    n_landmarks : beyond, this many drawn images stand for all (Nystroem)
     search : "exact", "faiss" or "auto" neighbours
     seed : of all draws
 

@@ -86,12 +86,23 @@ class Conflicts:
 
     def reopen(self, step: int) -> int:
         """What a step had settled is open again, unless the file agrees by now; how many."""
-        return self._db.execute(
-            "UPDATE conflicts SET resolved = NULL WHERE resolved = ? AND (kind = 'added') = EXISTS "
+        settled = (
+            "FROM conflicts WHERE resolved = :step AND (kind = 'added') = EXISTS "
             "(SELECT 1 FROM file_words AS f WHERE f.path = conflicts.path AND f.image = conflicts.image "
-            "AND f.word = conflicts.word)",
-            (step,),
+            "AND f.word = conflicts.word)"
+        )
+        self._db.execute(
+            f"INSERT OR IGNORE INTO reopened SELECT :step, image, word {settled}", {"step": step}
+        )
+        return self._db.execute(
+            f"UPDATE conflicts SET resolved = NULL WHERE (image, word) IN (SELECT image, word {settled})",
+            {"step": step},
         ).rowcount
+
+    def settle_again(self, undone: int, step: Step) -> int:
+        """What the undoing of a step opened again is settled once more, by another step; how many."""
+        pairs = self._db.execute("SELECT image, word FROM reopened WHERE batch = ?", (undone,)).fetchall()
+        return sum(self.settle(image, word, step) for image, word in pairs)
 
     def carry(self, old: int, new: int) -> None:
         """An edited picture takes the place of the former one in its conflicts."""

@@ -19,11 +19,12 @@ import numpy as np
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflict, Conflicts
 from topicture.store.decisions.log import DecisionLog
+from topicture.store.decisions.redoing import Redone, redo
 from topicture.store.decisions.steps import Step
 from topicture.store.decisions.undoing import Undone, undo
 from topicture.store.decisions.word_edits import set_deleted
 
-__all__ = ["BY_MACHINE", "CAPTIONING", "OF_FILES", "OURS", "Decision", "Decisions", "Tag", "Undone"]
+__all__ = ["BY_MACHINE", "CAPTIONING", "OF_FILES", "OURS", "Decision", "Decisions", "Redone", "Tag", "Undone"]
 
 OURS = ("review", "bulk", "import", "merge")
 """Sources of tags that are not in the photo's own metadata yet, and that `write` therefore writes."""
@@ -194,6 +195,10 @@ class Decisions:
     def undo(self, step: int | None = None) -> Undone | None:
         """Take back the last step that has not been taken back yet, or the given one; see `undoing.undo`."""
         return undo(self._db, self.log, self.conflicts, step)
+
+    def redo(self, step: int | None = None) -> Redone | None:
+        """Do the last undone step again, unless something was decided since, or the given one; see `redoing.redo`."""
+        return redo(self._db, self.log, self.conflicts, step)
 
     def _says_already(self, image: int, word: int, verdict: str, source: str) -> bool:
         row = self._db.execute(

@@ -3,11 +3,13 @@
 A word is deleted or in use, has a policy and perhaps a parent, and may have been merged into another.
 """
 
+from collections.abc import Iterable
+
 from topicture.store.database import Database
 from topicture.store.decisions.steps import Step
 from topicture.store.lending import lend
 
-__all__ = ["FIELDS", "set_deleted", "set_field", "undo_edits"]
+__all__ = ["FIELDS", "redo_edits", "set_deleted", "set_field", "undo_edits"]
 
 FIELDS = {"policy": str, "precision": float, "parent": int, "merged": int}
 """The columns of `words` that are changed here, with the type that their text stands for."""
@@ -41,32 +43,66 @@ def set_field(database: Database, word: int, field: str, after: Value, step: Ste
     return True
 
 
+def redo_edits(database: Database, number: int, step: Step) -> tuple[str, ...]:
+    """Change words again as an undone step did, where they are still as they were before it; the words, in order."""
+    changed: set[int] = set()
+    targets: set[int] = set()
+    for word, before, after in _changes(database, number):
+        (now,) = database.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
+        if now == before:
+            set_deleted(database, word, None if after is None else float(after), step)
+            changed.add(word)
+    for word, field, before, after in _edits(database, number):
+        (now,) = database.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()
+        if now == before:
+            set_field(database, word, field, after, step)
+            changed.add(word)
+            if field == "merged":
+                targets.update(each for each in (before, after, word) if isinstance(each, int))
+    lend(database, sorted(targets))
+    return _texts(database, changed)
+
+
 def undo_edits(database: Database, number: int) -> tuple[str, ...]:
     """Take back what a step changed about words, as far as it still stands; the words, in order."""
     changed = set()
-    rows = database.execute(
-        "SELECT word, before, after FROM word_changes WHERE batch = ?", (number,)
-    ).fetchall()
-    for word, before, after in rows:
+    for word, before, after in _changes(database, number):
         if _restore(database, word, "deleted", before, after):
             changed.add(word)
     targets: set[int] = set()
-    edits = database.execute(
-        "SELECT word, field, before, after FROM word_edits WHERE batch = ?", (number,)
-    ).fetchall()
-    for word, field, *texts in edits:
-        before, after = (None if text is None else FIELDS[field](text) for text in texts)
+    for word, field, before, after in _edits(database, number):
         if _restore(database, word, field, before, after):
             changed.add(word)
             if field == "parent":
                 _rewrite(database, word)
             if field == "merged":
-                targets.update(each for each in (before, after) if each is not None)
+                targets.update(each for each in (before, after) if isinstance(each, int))
     lend(database, sorted(targets))
-    texts = [
-        database.execute("SELECT word FROM words WHERE id = ?", (word,)).fetchone()[0] for word in changed
-    ]
-    return tuple(sorted(texts))
+    return _texts(database, changed)
+
+
+def _changes(database: Database, number: int) -> list[tuple[int, Value, Value]]:
+    """(word, before, after) of the words that a step deleted or took into use."""
+    return database.execute(
+        "SELECT word, before, after FROM word_changes WHERE batch = ?", (number,)
+    ).fetchall()
+
+
+def _edits(database: Database, number: int) -> list[tuple[int, str, Value, Value]]:
+    """(word, field, before, after) of the fields that a step changed."""
+    rows = database.execute(
+        "SELECT word, field, before, after FROM word_edits WHERE batch = ?", (number,)
+    ).fetchall()
+    return [(word, field, _value(field, before), _value(field, after)) for word, field, before, after in rows]
+
+
+def _value(field: str, text: str | None) -> Value:
+    return None if text is None else FIELDS[field](text)
+
+
+def _texts(database: Database, words: Iterable[int]) -> tuple[str, ...]:
+    query = "SELECT word FROM words WHERE id = ?"
+    return tuple(sorted(database.execute(query, (word,)).fetchone()[0] for word in words))
 
 
 def _restore(database: Database, word: int, field: str, before: Value, after: Value) -> bool:

@@ -30,7 +30,7 @@ SELECT count(*) FROM tags WHERE NOT EXISTS (SELECT 1 FROM decisions AS d WHERE d
 
 
 def back_up(catalog: Catalog, folder: Path) -> Path:
-    """Copy decisions and models into a new folder, which can serve as a catalog in its turn; the folder.
+    """Copy decisions, models and settings into a new folder, which can serve as a catalog in its turn; the folder.
 
     Writers may go on meanwhile. Measurements and the search index are left out: they can be made again.
 
@@ -55,6 +55,9 @@ def back_up(catalog: Catalog, folder: Path) -> Path:
                 copy.close()
             for model in catalog.suggestions.models():
                 shutil.copytree(catalog.model_folder(model), new / "models" / model.folder)
+            settings = catalog.folder / "topicture.toml"
+            if settings.is_file() and not settings.is_symlink():
+                shutil.copyfile(settings, new / settings.name)
     except sqlite3.Error as error:
         raise CatalogError(f"{folder}: the backup failed ({error})") from None
     except OSError as error:

@@ -31,6 +31,10 @@ class CatalogError(TopictureError):
     """The catalog can't be opened or written; says which file, why and what to do."""
 
 
+class OldCatalog(CatalogError):
+    """A catalog of an older version; opened to write, it becomes one of today's."""
+
+
 def refuse_links(folder: Path) -> None:
     """Raise CatalogError where the catalog's folder or something of its own is a link or of another kind."""
     if folder.is_symlink():

@@ -10,11 +10,12 @@ the picture's resolution. Texture does: its filters are fixed in pixels.
 
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
-import cv2
 import numpy as np
 
 from topicture.errors import CorpusError
+from topicture.extras import optional_module
 from topicture.vision.features.descriptor import Column, Descriptor
 from topicture.vision.segment import check_pixels
 
@@ -93,6 +94,7 @@ def blob_features(pixels: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if len(regions.size) == 0:
         return np.zeros((0, len(BLOBS)))
     light = _linear_light()[pixels]
+    cv2 = _opencv()
     lab = cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2Lab) / 100
     colour_mean, colour_spread = regions.mean_and_spread(
         [*np.moveaxis(light, 2, 0), *np.moveaxis(lab, 2, 0), *_chromaticity(light)]
@@ -201,6 +203,7 @@ class _Regions:
         np.minimum.at(left, line, columns)
         np.maximum.at(right, line, columns)
         hull, box = np.empty(n), np.empty(n)
+        cv2 = _opencv()
         for region in range(n):
             ends = slice(region * height, (region + 1) * height)
             used = np.flatnonzero(right[ends] >= 0)
@@ -211,6 +214,10 @@ class _Regions:
             hull[region] = cv2.contourArea(cv2.convexHull(corners.astype(np.int32)))
             box[region] = (used[-1] + 1 - used[0]) * (high.max() - low.min())
         return hull, box
+
+
+def _opencv() -> Any:
+    return optional_module("cv2", "visual-words", "blob features")
 
 
 # --- Channels -----------------------------------------------------------------------------------------------
@@ -233,12 +240,14 @@ def _chromaticity(light: np.ndarray) -> list[np.ndarray]:
 
 def _difference_of_gaussians(lightness: np.ndarray) -> list[np.ndarray]:
     """One band-passed picture (H, W) a scale: bright spots positive, dark spots negative."""
+    cv2 = _opencv()
     blurs = [cv2.GaussianBlur(lightness, (0, 0), scale) for scale in (*DOG_SCALES, 2 * DOG_SCALES[-1])]
     return [fine - coarse for fine, coarse in pairwise(blurs)]
 
 
 def _oriented_energies(lightness: np.ndarray) -> list[np.ndarray]:
     """Squared response (H, W) of an odd (step) and an even (line) filter at each orientation."""
+    cv2 = _opencv()
     return [
         cv2.filter2D(lightness, cv2.CV_32F, odd) ** 2 + cv2.filter2D(lightness, cv2.CV_32F, even) ** 2
         for odd, even in _oriented_filters()

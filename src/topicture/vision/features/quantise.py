@@ -9,11 +9,15 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import faiss
 import numpy as np
 from scipy.sparse import coo_array, csr_array
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
+from threadpoolctl import threadpool_limits
 
 from topicture.errors import CorpusError, FitWarning, ModelFileError, TopictureError
+from topicture.extras import has_module
 
 __all__ = ["Codebook", "count_words", "fit_codebook"]
 
@@ -58,7 +62,7 @@ class Codebook:
         words = np.empty(len(points), dtype=np.int32)
         for start in range(0, len(points), BATCH):
             batch = _standardised(points[start : start + BATCH], self.mean, self.scale)
-            words[start : start + BATCH] = faiss.knn(batch, self.centres, 1)[1][:, 0]
+            words[start : start + BATCH] = _nearest(batch, self.centres)
         return words
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -168,7 +172,24 @@ def count_words(words: np.ndarray, owners: np.ndarray, n_owners: int, n_words: i
     return counts
 
 
+def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    if not has_module("faiss"):
+        return pairwise_distances_argmin(points, centres)
+    import faiss
+
+    return faiss.knn(points, centres, 1)[1][:, 0]
+
+
 def _kmeans(sample: np.ndarray, n_words: int, n_restarts: int, seed: int) -> np.ndarray:
+    if not has_module("faiss"):
+        # Its starts are better than faiss's random ones: half as many do.
+        lloyd = KMeans(n_words, n_init=(n_restarts + 1) // 2, max_iter=N_ITER, tol=0, random_state=seed)
+        # Sums over threads come in the order in which the threads are done.
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # distinct descriptors can be nearly the same
+            return lloyd.fit(sample).cluster_centers_
+    import faiss
+
     clustering = faiss.Kmeans(
         sample.shape[1],
         n_words,

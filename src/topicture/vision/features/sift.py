@@ -6,12 +6,12 @@ pixels and the seed alone, so the order of the pictures and the number of worker
 """
 
 import hashlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import cv2
 import numpy as np
 
 from topicture.errors import ImageError, TopictureError
+from topicture.extras import optional_module
 from topicture.vision.features.descriptor import Column, Descriptor
 from topicture.vision.segment import check_pixels
 
@@ -84,6 +84,7 @@ def sift_patches(pixels: np.ndarray, n_patches: int = 1000, seed: int = 0) -> Pa
     if n_patches < 1:
         raise TopictureError(f"n_patches must be at least 1, not {n_patches}")
     rows, columns, sides = _draw(pixels, n_patches, seed)
+    cv2 = _opencv()
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
     return Patches(rows, columns, sides, _describe(grey, rows, columns, sides))
 
@@ -110,12 +111,16 @@ def _describe(grey: np.ndarray, rows: np.ndarray, columns: np.ndarray, sides: np
     ]
     # OpenCV starts its pyramid at the finest octave asked for: one patch there keeps it the same for every draw.
     anchor = _keypoint(0, 0, MIN_SIDE, FINEST_OCTAVE)
-    described, descriptors = cv2.SIFT.create().compute(grey, [anchor, *keypoints])
+    described, descriptors = _opencv().SIFT.create().compute(grey, [anchor, *keypoints])
     if len(described) != len(keypoints) + 1:
         raise ImageError(f"OpenCV described {len(described) - 1} of {len(keypoints)} patches")
     return descriptors[1:].astype(np.uint8)  # whole numbers already, held as floats
 
 
-def _keypoint(x: float, y: float, side: float, octave: int) -> cv2.KeyPoint:
+def _keypoint(x: float, y: float, side: float, octave: int) -> Any:
     # The octave travels as a signed byte; angle 0 is upright, where OpenCV's default of -1 would turn the patch.
-    return cv2.KeyPoint(float(x), float(y), float(side) / SIDE_PER_SIZE, 0.0, 0.0, int(octave) & 255)
+    return _opencv().KeyPoint(float(x), float(y), float(side) / SIDE_PER_SIZE, 0.0, 0.0, int(octave) & 255)
+
+
+def _opencv() -> Any:
+    return optional_module("cv2", "visual-words", "SIFT patches")

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
+
+from topicture.vision.networks.onnx_bytes import Node, model_bytes
 
 __all__ = ["OUTPUTS", "REPEATS", "build_graph"]
 
@@ -61,18 +61,18 @@ class _Graph:
 
     def __init__(self, weights: Mapping[str, np.ndarray]) -> None:
         self._weights = weights
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
+        self._nodes: list[Node] = []
+        self._constants: list[tuple[str, np.ndarray]] = []
         self._zero = self.constant("zero", np.float32(0))
         self._six = self.constant("six", np.float32(6))
 
     def constant(self, name: str, value: np.ndarray | np.float32) -> str:
-        self._constants.append(numpy_helper.from_array(np.asarray(value, np.float32), name))
+        self._constants.append((name, np.asarray(value, np.float32)))
         return name
 
     def add(self, operation: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
         output = output or f"v{len(self._nodes)}"
-        self._nodes.append(helper.make_node(operation, inputs, [output], **attributes))
+        self._nodes.append(Node(operation, inputs, output, attributes))
         return output
 
     def convolve(
@@ -105,23 +105,21 @@ class _Graph:
         return inner
 
     def serialise(self, name: str) -> bytes:
-        image = helper.make_tensor_value_info(
-            "image", onnx.TensorProto.FLOAT, ["batch", 3, "height", "width"]
-        )
-        axes: dict[str, list[str | int]] = {
+        outputs: dict[str, list[str | int]] = {
             "pooled": ["batch", 1280],
             "stride16": ["batch", "channels16", "rows16", "columns16"],
             "stride32": ["batch", 1280, "rows32", "columns32"],
             "logits": ["batch", 1000],
         }
-        outputs = [helper.make_tensor_value_info(o, onnx.TensorProto.FLOAT, axes[o]) for o in OUTPUTS]
-        graph = helper.make_graph(self._nodes, name, [image], outputs, self._constants)
-        opset = helper.make_opsetid("", OPSET)
-        model = helper.make_model(
-            graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="topicture"
+        return model_bytes(
+            name,
+            self._nodes,
+            self._constants,
+            {"image": ["batch", 3, "height", "width"]},
+            outputs,
+            opset=OPSET,
+            ir_version=IR_VERSION,
         )
-        onnx.checker.check_model(model)
-        return model.SerializeToString()
 
     def _norm(self, name: str) -> tuple[np.ndarray, ...]:
         return tuple(

@@ -15,6 +15,7 @@ from topicture.atomic import write_atomically
 from topicture.errors import DataNotFound, ModelFileError
 from topicture.vision.cache import user_cache_folder
 from topicture.vision.networks.checkpoint import read_checkpoint
+from topicture.vision.networks.efficientnet import build_graph
 
 __all__ = ["DEEP_VERSION", "NETWORKS", "Manifest", "network_graph", "network_key", "own_network_bytes"]
 
@@ -191,8 +192,5 @@ def _bundled_graph(variant: str) -> bytes:
 
 
 def _build(variant: str) -> bytes:
-    # Imported here: onnx is needed once, to build, and never to run.
-    from topicture.vision.networks.efficientnet import build_graph
-
     bundled = _BUNDLED[variant]
     return build_graph(variant, read_checkpoint(bundled.weights(), bundled.sha256))

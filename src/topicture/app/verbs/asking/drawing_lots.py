@@ -6,16 +6,15 @@ and before a bulk acceptance some of what would be accepted can be drawn and ask
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from topicture.app.learning.reports import load_report
+from topicture.app.verbs.asking.left_out import Absent, absent_words, has_index, left_out
 from topicture.app.verbs.asking.question import Question
-from topicture.errors import DataNotFound
-from topicture.search import WordIndex
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import CAPTIONING
 from topicture.store.questions import Drawn
 from topicture.store.suggestions import Open
 
@@ -25,6 +24,7 @@ __all__ = [
     "draw_missing",
     "least_probabilities",
     "missing_words",
+    "note_drawn",
     "strata_order",
     "with_missing",
 ]
@@ -107,35 +107,57 @@ def missing_words(
     catalog: Catalog, *, tag: str | None = None, image: int | None = None, limit: int = 50
 ) -> list[Question]:
     """Words that tagged photos have not, the most probably left out first."""
-    images, words, p = _absent(catalog)
-    order = np.argsort(-p, kind="stable")
-    found = []
-    for at in order.tolist():
-        if (tag is None or words[at] == tag) and (image is None or images[at] == image):
-            found.append(at)
-            if len(found) == limit:
-                break
-    paths = catalog.files.first_paths({int(images[at]) for at in found})
-    return [Question(paths[int(images[at])], int(images[at]), words[at], float(p[at])) for at in found]
+    found = list(islice(left_out(catalog, tag, image), limit))
+    paths = catalog.files.first_paths({pair.image for pair in found})
+    return [Question(paths[pair.image], pair.image, pair.word, pair.probability) for pair in found]
 
 
 def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Question]:
-    """n questions at random about words that tagged photos have not, as many from each stratum of probability."""
-    images, words, p = _absent(catalog)
+    """n questions at random about words that tagged photos have not, as many from each stratum of probability.
+
+    All pairs are counted first, word by word; then only the words that were drawn are looked at again. Where there is
+    no index yet, there are none.
+    """
+    if not has_index(catalog):
+        return []
     rng = np.random.default_rng(seed)
-    stratum = np.digitize(p, STRATA)
-    chosen: list[tuple[int, float]] = []
-    kinds = np.unique(stratum)
-    for number, one in enumerate(kinds):
-        inside = np.flatnonzero(stratum == one)
-        wanted = min(len(inside), (n - len(chosen)) // (len(kinds) - number))
-        drawn = rng.choice(inside, wanted, replace=False)
-        chosen += [(int(at), wanted / len(inside)) for at in drawn]
-    paths = catalog.files.first_paths({int(images[at]) for at, _ in chosen})
-    return [
-        Question(paths[int(images[at])], int(images[at]), words[at], float(p[at]), chance)
-        for at, chance in chosen
-    ]
+    words, rows = [], [np.zeros(1 + len(STRATA), np.int64)]
+    for absent in absent_words(catalog):
+        words.append(absent.word)
+        rows.append(np.bincount(_stratum(absent), minlength=1 + len(STRATA)))
+    ends = np.cumsum(rows, axis=0)  # of a word, within each stratum
+    chosen: dict[str, list[tuple[int, int, float]]] = {}  # word -> stratum, place within it, chance
+    kinds = np.flatnonzero(ends[-1])
+    left = n
+    for number, stratum in enumerate(kinds.tolist()):
+        size = int(ends[-1, stratum])
+        wanted = min(size, left // (len(kinds) - number))
+        left -= wanted
+        for lot in rng.choice(size, wanted, replace=False).tolist():
+            at = int(np.searchsorted(ends[:, stratum], lot, side="right")) - 1
+            chosen.setdefault(words[at], []).append((stratum, lot - int(ends[at, stratum]), wanted / size))
+    images, drawn = catalog.index_images(), []
+    for absent in absent_words(catalog, frozenset(chosen)) if chosen else ():
+        strata = _stratum(absent)
+        for stratum, place, chance in chosen[absent.word]:
+            at = int(np.flatnonzero(strata == stratum)[place])
+            presence = float(np.exp(np.float64(absent.log_p[at])))
+            drawn.append((int(images[absent.positions[at]]), absent.word, presence, chance))
+    paths = catalog.files.first_paths({image for image, *_ in drawn})
+    order = rng.permutation(len(drawn)).tolist()  # not word by word, nor the likely ones last
+    return [Question(paths[drawn[i][0]], *drawn[i]) for i in order]
+
+
+def _stratum(absent: Absent) -> np.ndarray:
+    return np.digitize(absent.log_p, np.log(STRATA).astype(absent.log_p.dtype))
+
+
+def note_drawn(catalog: Catalog, drawn: Sequence[Question]) -> None:
+    """Keep which questions are going to be asked, and with which chance they were drawn; `catalog` is open to write."""
+    catalog.questions.note(
+        [Drawn(q.image, q.word, q.probability, q.drawn or 0.0) for q in drawn],
+        catalog.suggestions.newest().id,
+    )
 
 
 def with_missing(catalog: Catalog, questions: list[Question], seed: int | None = None) -> list[Question]:
@@ -144,49 +166,12 @@ def with_missing(catalog: Catalog, questions: list[Question], seed: int | None =
     `catalog` is open to write. Where there is no index yet, the questions stay as they are.
     """
     n = round(SHARE_OF_QUESTIONS * len(questions))
-    try:
-        drawn = draw_missing(catalog, n, seed) if n else []
-    except DataNotFound:
-        return questions
+    drawn = draw_missing(catalog, n, seed) if n else []
     asked = {(q.image, q.word) for q in questions}
     drawn = [q for q in drawn if (q.image, q.word) not in asked]
-    catalog.questions.note(
-        [Drawn(q.image, q.word, q.probability, q.drawn or 0.0) for q in drawn],
-        catalog.suggestions.newest().id,
-    )
+    note_drawn(catalog, drawn)
     kept = questions[: len(questions) - len(drawn)]
     step = max(1, len(questions) // max(len(drawn), 1))
     for number, question in enumerate(drawn):
         kept.insert(min(len(kept), (number + 1) * step - 1), question)
     return kept
-
-
-def _absent(catalog: Catalog) -> tuple[np.ndarray, list[str], np.ndarray]:
-    """Image, word and probability of all pairs that nobody has decided, of photos with captions of their owner's."""
-    folder = catalog.index_folder()
-    if folder is None or not folder.exists():
-        raise DataNotFound("there is no index yet; run 'topicture annotate'")
-    index = WordIndex.open(folder)
-    images = catalog.index_images()
-    row = {int(image): i for i, image in enumerate(images)}
-    open_ = np.zeros((len(images), len(index.vocabulary)), bool)
-    decided = []
-    for image, word, verdict, source in catalog.decisions.all_tags():
-        if image not in row:
-            continue
-        open_[row[image]] |= verdict == "present" and source in CAPTIONING
-        if word in index.vocabulary:
-            decided.append((row[image], index.vocabulary.index(word)))
-    if decided:
-        open_[tuple(np.array(decided).T)] = False
-    for word in catalog.decisions.deleted_words():
-        if word in index.vocabulary:
-            open_[:, index.vocabulary.index(word)] = False
-    living = {image.image for image in catalog.files.living()}
-    open_[[i for i, image in enumerate(images) if int(image) not in living]] = False
-    rows, words = np.nonzero(open_)
-    p = np.zeros(len(rows))
-    for word in np.unique(words):
-        mine = words == word
-        p[mine] = np.exp(np.asarray(index.log_presence([int(word)]))[rows[mine]])
-    return images[rows], [index.vocabulary[int(word)] for word in words], p

@@ -19,13 +19,14 @@ from topicture.store import Catalog
 from topicture.store.files import stored_path
 from topicture.store.listing import Listing, ListingState
 
-__all__ = ["Columns", "columns_of"]
+__all__ = ["Columns", "columns_at_hand", "columns_of"]
 
 MANY = 20_000  # photos decided since: looking at all of them anew is as quick
 MOST_LISTS = 12  # that are kept, 4 bytes per photo each
 AT_ONCE = 50_000  # photos whose columns nobody waits for long
 
 _kept: OrderedDict[Path, "Columns"] = OrderedDict()
+_in_the_making: set[Path] = set()
 _lock = RLock()
 
 
@@ -38,6 +39,30 @@ def columns_of(catalog: Catalog) -> "Columns":
             _kept.popitem(last=False)
     columns.refresh(catalog)
     return columns
+
+
+def columns_at_hand(catalog: Catalog) -> "Columns | None":
+    """The same, where nobody has to wait for them; else None, and those of a large collection are made meanwhile."""
+    columns, files = _kept.get(catalog.folder), Listing(catalog.database).state().files
+    known = columns.state if columns is not None else None
+    if files[-1] is None or files[-1] <= AT_ONCE or (known is not None and known.files == files):
+        return columns_of(catalog)
+    with _lock:
+        if catalog.folder not in _in_the_making:
+            _in_the_making.add(catalog.folder)
+            Thread(target=_make, args=(catalog.folder,), daemon=True).start()
+    return None
+
+
+def _make(folder: Path) -> None:
+    try:
+        with Catalog.open(folder) as catalog:
+            columns_of(catalog)
+    except (TopictureError, OSError):
+        pass  # whoever asks next is told
+    finally:
+        with _lock:
+            _in_the_making.discard(folder)
 
 
 class Columns:

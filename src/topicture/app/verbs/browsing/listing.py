@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicture.app.verbs.browsing.columns import Columns, columns_of
+from topicture.app.verbs.browsing.columns import Columns, columns_at_hand, columns_of
 from topicture.app.verbs.browsing.pictures import known_pictures, shown_path
 from topicture.errors import TopictureError
 from topicture.store import Catalog
@@ -22,6 +22,7 @@ __all__ = [
     "PhotoPage",
     "counts",
     "folders",
+    "kept_photos",
     "listed",
     "photos",
 ]
@@ -32,7 +33,8 @@ MOST_PHOTOS = 1000  # in one answer
 
 @dataclass(frozen=True)
 class PhotoFilter:
-    """Which photos; what is None does not matter. Dates are YYYY-MM-DD, both included."""
+    """Which photos; what is None does not matter. A word stands for those below it, too. Dates are YYYY-MM-DD, both
+    included."""
 
     tagged: bool | None = None
     suggested: bool | None = None
@@ -105,6 +107,9 @@ def photos(
     if offset < 0 or not 1 <= limit <= MOST_PHOTOS:
         raise TopictureError(f"a list is read from 0 on, 1 to {MOST_PHOTOS} photos at a time")
     wanted = wanted or PhotoFilter()
+    if wanted == PhotoFilter() and order == "added" and columns_at_hand(catalog) is None:
+        total, first = Listing(catalog.database).first_living(offset, limit, descending=descending)
+        return PhotoPage(total, offset, tuple(listed(catalog, first)))
     columns = columns_of(catalog)
     if order == "taken" or wanted.first_day or wanted.last_day:
         columns.dates(catalog)  # photos may have been looked at since; then lists by date are made anew
@@ -115,6 +120,12 @@ def photos(
     else:
         some = found[offset : offset + limit]
     return PhotoPage(total, offset, tuple(listed(catalog, some.tolist())))
+
+
+def kept_photos(catalog: Catalog, wanted: PhotoFilter) -> np.ndarray:
+    """The ids of the photos that a filter lets through, ascending."""
+    columns = columns_of(catalog)
+    return columns.ids[_kept(catalog, columns, wanted)]
 
 
 def _positions(catalog: Catalog, columns: Columns, wanted: PhotoFilter, order: str) -> np.ndarray:
@@ -134,12 +145,15 @@ def _kept(catalog: Catalog, columns: Columns, wanted: PhotoFilter) -> np.ndarray
     keep = np.ones(len(columns.ids), bool)
     if wanted.tagged is not None:
         keep &= columns.tagged(catalog) == wanted.tagged
+    below = () if wanted.word is None else catalog.tree.below().get(wanted.word, ())
     if wanted.word is not None and wanted.suggested:
         models = catalog.suggestions.models()
-        waiting = catalog.suggestions.open_images(models[0].id, wanted.word) if models else ()
+        waiting: set[int] = set()
+        for word in (wanted.word, *below) if models else ():
+            waiting.update(catalog.suggestions.open_images(models[0].id, word))
         keep &= columns.mask(np.fromiter(waiting, np.int64))
     elif wanted.word is not None:
-        keep &= columns.mask(listing.with_word(wanted.word))
+        keep &= columns.mask(listing.with_word(wanted.word, below))
     elif wanted.suggested is not None:
         keep &= (columns.waiting(catalog) > 0) == wanted.suggested
     if wanted.folder:

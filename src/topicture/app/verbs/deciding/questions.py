@@ -1,21 +1,22 @@
-"""Single questions for the page, in the orders of the command line and one more: what was left out."""
+"""Single questions for the page, in the orders of the command line, and some that are drawn by lot."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from topicture.app.verbs.asking.left_out import has_index, left_out
+from topicture.app.verbs.asking.question import Question
 from topicture.app.verbs.deciding.cards import cards
 from topicture.app.verbs.deciding.counts import open_tags
-from topicture.app.verbs.deciding.left_out import left_out
 from topicture.app.verbs.deciding.pace import decisions_per_minute
 from topicture.app.verbs.reviewing import ORDERS, queue
 from topicture.errors import TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions.past_steps import PastSteps
 
-__all__ = ["PAGE_ORDERS", "Questions", "questions"]
+__all__ = ["Questions", "as_cards", "questions"]
 
-PAGE_ORDERS = (*ORDERS, "missing")
 COUNTED = 1000
 
 
@@ -41,11 +42,12 @@ def questions(
     count: bool = True,
 ) -> Questions:
     """The next questions in an order; "missing" asks about tagged photos: did you leave this out?"""
-    if order not in PAGE_ORDERS:
-        raise TopictureError(f"there is no order {order!r}; there are: {', '.join(PAGE_ORDERS)}")
+    if order not in ORDERS:
+        raise TopictureError(f"there is no order {order!r}; there are: {', '.join(ORDERS)}")
     left, at_least = None, False
     if order == "missing":
-        found = list(islice(left_out(catalog, word), max(limit, COUNTED if count else 0)))
+        pairs = left_out(catalog, word) if has_index(catalog) else iter(())
+        found = list(islice(pairs, max(limit, COUNTED if count else 0)))
         asked = [(pair.image, pair.word, pair.probability) for pair in found[:limit]]
         if count:
             left, at_least = len(found), len(found) == max(limit, COUNTED)
@@ -61,3 +63,13 @@ def questions(
         at_least,
         pace,
     )
+
+
+def as_cards(catalog: Catalog, drawn: Sequence[Question]) -> list[dict[str, Any]]:
+    """Questions that were drawn by lot as cards, with the chance of each."""
+    known = cards(catalog, (question.image for question in drawn))
+    return [
+        {**known[q.image], "word": q.word, "probability": q.probability, "drawn": q.drawn}
+        for q in drawn
+        if q.image in known
+    ]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicture.app.learning.reports import load_report
-from topicture.errors import TopictureError
+from topicture.collection.words import clean_word
+from topicture.errors import DataNotFound, TopictureError
 from topicture.store import Catalog
 
-__all__ = ["WordSummary", "list_words"]
+__all__ = ["WordPolicy", "WordSummary", "list_words", "policies"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,28 @@ class WordSummary:
     parent: str | None
     merged: tuple[str, ...]
     photos_below: int
+
+
+@dataclass(frozen=True)
+class WordPolicy:
+    """What is done with suggestions of a word: "suggest", "accept" from a precision on, or "never"."""
+
+    word: str
+    policy: str
+    accept_from: float | None
+
+
+def policies(catalog: Catalog, word: str | None = None) -> list[WordPolicy]:
+    """The policy of a word, or of all words that have another than "suggest", by text; raises DataNotFound."""
+    cleaned = None if word is None else clean_word(word)
+    found = [
+        WordPolicy(each.word, each.policy, each.precision)
+        for each in catalog.words.all()
+        if each.word == cleaned or (word is None and each.policy != "suggest")
+    ]
+    if word is not None and not found:
+        raise DataNotFound(f"no tag {word!r} is in use; 'topicture tags' lists them")
+    return found
 
 
 def list_words(catalog: Catalog, containing: str = "") -> list[WordSummary]:

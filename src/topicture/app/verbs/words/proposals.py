@@ -20,7 +20,7 @@ EXAMPLES = 4  # photos per word
 LEAST_TOGETHER, SAME_PHOTOS = 4, 0.8  # photos that have both words; their share of those that have either
 SHORTEST = 5  # letters of a word that may be misspelt
 SHUFFLES = (np.random.default_rng(0).integers(1 << 62, size=6) * 2 + 1).astype(np.uint64)
-RARE = 10  # a misspelling is on so many times fewer photos than the word that was meant
+RARE = 10  # a misspelling is on this many times fewer photos than the word that was meant
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _one_letter_apart(first: str, second: str) -> bool:
 def _on_same_photos(catalog: Catalog, words: dict[str, Word]) -> Iterator[tuple[str, str, str]]:
     """Pairs of words that nearly always come together.
 
-    Two words of so many photos in common nearly surely have the same first photo in one of a few shuffled orders, so
+    Two words of this many photos in common nearly surely have the same first photo in one of a few shuffled orders, so
     only those that do are compared.
     """
     images = {word: numbers for word, numbers in catalog.words.images() if len(numbers) >= LEAST_TOGETHER}

@@ -29,9 +29,11 @@ def _learn(library: Library, options: dict[str, Any], report: Report, trace: Tra
 
 def _annotate(library: Library, options: dict[str, Any], report: Report, trace: Trace) -> Any:
     """Suggest, and accept what policies of tags accept by themselves."""
+    from topicture.app.verbs.upkeep.configuring import load
     from topicture.app.verbs.words.policies import apply_policies
 
-    annotated = library.annotate(workers=_CORES, report=report, **options)
+    settings = load(library.folder).get("annotate", {})  # as the command does
+    annotated = library.annotate(workers=_CORES, report=report, **{**settings, **options})
     with library.writing("annotate") as catalog:
         return {"annotated": annotated, "accepted": apply_policies(catalog)}
 

@@ -6,11 +6,12 @@ from topicture.app.verbs.browsing import completing, listing, photo, why
 from topicture.app.web.answers import BadRequest, Question, get
 from topicture.app.web.site import Site
 
-__all__ = ["ROUTES"]
+__all__ = ["ROUTES", "photo_filter"]
 
 
-def photos(site: Site, question: Question) -> Any:
-    wanted = listing.PhotoFilter(
+def photo_filter(question: Question) -> listing.PhotoFilter:
+    """Which photos a question is about."""
+    return listing.PhotoFilter(
         tagged=_yes_or_no(question, "tagged"),
         suggested=_yes_or_no(question, "suggested"),
         word=question.text("word") or None,
@@ -18,6 +19,10 @@ def photos(site: Site, question: Question) -> Any:
         first_day=question.text("from") or None,
         last_day=question.text("to") or None,
     )
+
+
+def photos(site: Site, question: Question) -> Any:
+    wanted = photo_filter(question)
     with site.need_library().reading() as catalog:
         return listing.photos(
             catalog,

@@ -3,10 +3,11 @@
 import math
 from typing import Any
 
+from topicture.app.verbs.asking.drawing_lots import draw_missing, note_drawn
 from topicture.app.verbs.deciding import decide as deciding
 from topicture.app.verbs.deciding.cards import cards
 from topicture.app.verbs.deciding.overview import overview, tag_page
-from topicture.app.verbs.deciding.questions import questions
+from topicture.app.verbs.deciding.questions import as_cards, questions
 from topicture.app.verbs.plain import as_plain
 from topicture.app.web.answers import BadRequest, Question, get, post
 from topicture.app.web.site import Site
@@ -107,10 +108,26 @@ def review_questions(site: Site, question: Question) -> Any:
         )
 
 
+def review_sample(site: Site, question: Question) -> Any:
+    """Questions drawn at random, to be mixed in; that they were drawn, and with which chance, is noted."""
+    n = question.body.get("limit", 3)
+    if not _is_number(n) or not 1 <= n <= 100:
+        raise BadRequest("limit must be a whole number from 1 to 100")
+    library = site.need_library()
+    with library.reading() as catalog:  # drawing may take a second: others may write meanwhile
+        drawn = draw_missing(catalog, n)
+        found = as_cards(catalog, drawn)
+    if drawn:
+        with library.writing("review") as catalog:
+            note_drawn(catalog, drawn)
+    return {"questions": found}
+
+
 ROUTES = [
     get("/review", review),
     get("/review/tag", review_tag),
     get("/review/questions", review_questions),
+    post("/review/sample", review_sample),
     post("/decide", decide),
     post("/undo", undo),
     get("/history", history),

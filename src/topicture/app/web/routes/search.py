@@ -3,9 +3,10 @@
 from typing import Any
 
 from topicture.app.verbs.browsing.columns import columns_of
-from topicture.app.verbs.browsing.listing import MOST_PHOTOS, listed
+from topicture.app.verbs.browsing.listing import MOST_PHOTOS, PhotoFilter, listed
 from topicture.app.verbs.searching import search_page
 from topicture.app.web.answers import Question, get
+from topicture.app.web.routes.photos import photo_filter
 from topicture.app.web.site import Site
 from topicture.search.query import QueryError, UnknownWords
 
@@ -16,10 +17,26 @@ def search(site: Site, question: Question) -> Any:
     """Hits; or, since half a word is no mistake of somebody who types, `unknown` words or the `problem` of a query."""
     offset = question.number("offset", 0)
     limit = question.number("limit", 100, least=1, most=MOST_PHOTOS)
-    nothing = {"wanted": [], "unwanted": [], "total": 0, "offset": offset, "hits": []}
+    nothing = {
+        "wanted": [],
+        "unwanted": [],
+        "any_of": [],
+        "terms": [],
+        "total": 0,
+        "offset": offset,
+        "hits": [],
+    }
+    only = photo_filter(question)
     with site.need_library().reading() as catalog:
         try:
-            page = search_page(catalog, question.text("q") or "", offset, limit, columns_of(catalog).ids)
+            page = search_page(
+                catalog,
+                question.text("q") or "",
+                offset,
+                limit,
+                columns_of(catalog).ids,
+                None if only == PhotoFilter() else only,
+            )
         except UnknownWords as error:
             return {**nothing, "unknown": error.words, "suggestion": error.suggestion}
         except QueryError as error:
@@ -33,6 +50,8 @@ def search(site: Site, question: Question) -> Any:
     return {
         "wanted": page.wanted,
         "unwanted": page.unwanted,
+        "any_of": page.any_of,
+        "terms": page.terms,
         "total": page.total,
         "offset": offset,
         "hits": hits,

@@ -1,4 +1,5 @@
 // Talking to the server: plain values in and out, errors with a code, a text and a hint.
+import { ownSteps } from "./own-steps.js";
 
 export class ApiError extends Error {
   constructor(status, { code = "unreachable", message = "The server does not answer.", hint = "", ...more } = {}) {
@@ -29,7 +30,9 @@ export function get(path, parameters = {}, { signal } = {}) {
   return ask(query.size ? `${path}?${query}` : path, { signal });
 }
 
-/** POST /api/path with a JSON body. */
-export function post(path, body = {}, { signal } = {}) {
-  return ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
+/** POST /api/path with a JSON body. A step of the log that it made is noted as this tab's, for undo. */
+export async function post(path, body = {}, { signal } = {}) {
+  const value = await ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
+  if (value?.step) ownSteps.add(value.step);
+  return value;
 }

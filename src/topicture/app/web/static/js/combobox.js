@@ -49,20 +49,30 @@ export function offerWords(input, { picked = () => {}, part = allOf, whenEmpty =
     abort?.abort();
     abort = new AbortController();
     try {
-      ({ words } = await get("complete", { q: now.typed, limit: 8 }, abort));
+      const found = await get("complete", { q: now.typed, limit: 8 }, abort);
+      show(found.words, now.typed);
     } catch {
-      return; // the field works without it
+      // The field works without it.
     }
-    if (document.activeElement !== input || !words.length || (words.length === 1 && words[0].word === now.typed)) return close();
+  }
+
+  /** What somebody has marked stays marked, also where the list comes late. */
+  function show(some, typed) {
+    const marked = words[active]?.word;
+    words = some;
+    if (document.activeElement !== input || !words.length || (words.length === 1 && words[0].word === typed)) return close();
     list.replaceChildren(...words.map(({ word, photos }, i) => h("li", { role: "option", id: `${id}-${i}`, "aria-selected": "false", onpointerdown: (event) => (event.preventDefault(), pick(i)) },
       h("span", { dir: "auto" }, word), h("span", { class: "soft number" }, count(photos)))));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
-    mark(-1);
+    mark(words.findIndex(({ word }) => word === marked));
   }
 
   input.addEventListener("input", () => {
     clearTimeout(timer);
+    // Until the answer comes, nothing stays that has nothing of what is typed now.
+    const typed = part(input.value, input.selectionStart)?.typed.toLowerCase() ?? "";
+    if (!list.hidden) show(words.filter(({ word }) => word.toLowerCase().includes(typed)), typed);
     timer = setTimeout(look, 60);
   });
   input.addEventListener("focus", () => !input.value && whenEmpty && look());

@@ -23,20 +23,16 @@ export function decide(decisions, rollback) {
   return sending;
 }
 
-/** Take back the last step, once everything before it has arrived. */
-export function takeBack() {
-  sending = sending.then(() => undo());
-  return sending;
-}
-
-/** Take back that step, whatever was decided since. */
+/** Take back that step, whatever was decided since; else the last of this tab, once everything before has arrived. */
 export function takeBackStep(step) {
   sending = sending.then(() => undo({ step }));
   return sending;
 }
 
+export const takeBack = () => takeBackStep();
+
 /** Keys for it on pages that decide. */
-export const takeBackKeys = (...more) => shortcut(["z", "Ctrl+z", ...more], "Take back the last decision, without limit", takeBack);
+export const takeBackKeys = (...more) => shortcut(["z", "Ctrl+z", ...more], "Take back the last decision of this tab, without limit", takeBack);
 
 /** Note how long it took from a key press (event.timeStamp) until what it showed was painted. */
 export function painted(name, since) {

@@ -3,6 +3,7 @@ import { get, post } from "./api.js";
 import { h, icon, count, percent, plural } from "./dom.js";
 import { onJobs, over, refreshJobs, shareOf, stageOf, titleOf } from "./jobs.js";
 import { shortcut, showShortcuts } from "./keys.js";
+import { ownSteps } from "./own-steps.js";
 import "./search-box.js";
 import { tell, toast } from "./toasts.js";
 
@@ -25,7 +26,7 @@ document.querySelector(".frame-search input").value = location.pathname === "/se
 const tools = document.querySelector(".frame-tools");
 const themeButton = h("button", { type: "button", class: "quiet icon", "aria-label": "Light or dark", title: "Light or dark", onclick: switchTheme }, icon("M12 3a9 9 0 1 0 9 9 7 7 0 0 1-9-9z"));
 tools.append(
-  h("button", { type: "button", class: "quiet icon", "aria-label": "Undo", title: "Undo (z)", onclick: undo }, icon("M9 7H15a5 5 0 0 1 0 10H8", "M9 7 5.500 10.500", "M9 7 5.500 3.500")),
+  h("button", { type: "button", class: "quiet icon", "aria-label": "Undo", title: "Undo (z)", onclick: () => undo() }, icon("M9 7H15a5 5 0 0 1 0 10H8", "M9 7 5.500 10.500", "M9 7 5.500 3.500")),
   themeButton,
   h("button", { type: "button", class: "quiet icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)", onclick: showShortcuts }, icon("M3 7h18v10H3z", "M7 10h.01M11 10h.01M15 10h.01M8 14h8")),
 );
@@ -40,18 +41,33 @@ function switchTheme() {
   }
 }
 
-/** Take back the last step, or a given one; pages listen to "topicture-undone" and mend what they show. */
+/** Take back the last step of this tab, or a given one; pages listen to "topicture-undone" and mend what they show. */
 export async function undo({ step } = {}) {
   try {
-    const { undone } = await post("undo", { step });
-    toast(undone ? undone.text : "There is nothing to undo.");
-    if (undone) document.dispatchEvent(new CustomEvent("topicture-undone", { detail: undone }));
+    let undone = null;
+    for (let last = step ?? ownSteps.last(); last && !undone; last = step ? null : ownSteps.last()) {
+      ({ undone } = await post("undo", { step: last }));
+      ownSteps.forget(last);
+      // What nothing is left of was taken back or decided anew elsewhere: the step before is meant.
+      if (!step && undone && !undone.decisions.length && !undone.words.length && !undone.reopened) undone = null;
+    }
+    if (!undone) return step ? toast("That was taken back already.") : await offerLast();
+    toast(undone.text);
+    document.dispatchEvent(new CustomEvent("topicture-undone", { detail: undone }));
   } catch (error) {
     tell(error);
   }
 }
 
-shortcut(["z", "Ctrl+z"], "Undo the last decision", undo);
+/** What was done in another tab, on the command line or on another day is taken back only when asked for by name. */
+async function offerLast() {
+  const { steps } = await get("history", { limit: 100 });
+  const last = steps.find((each) => !each.undone);
+  if (!last) return toast("There is nothing to undo.");
+  toast(`Nothing that was done in this tab is left to undo. Before or elsewhere: ${last.text}.`, { action: { label: "Take back", act: () => undo(last) }, seconds: 12 });
+}
+
+shortcut(["z", "Ctrl+z"], "Undo the last decision of this tab", () => undo());
 shortcut("/", "Search", () => document.querySelector(".frame-search input").focus());
 shortcut("g", "Photos", () => location.assign("/photos"));
 

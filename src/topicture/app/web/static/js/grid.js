@@ -3,7 +3,6 @@ import { BLOCK, GridView } from "./grid-view.js";
 import { pressed } from "./keys.js";
 import { tell, toast } from "./toasts.js";
 
-export { justify } from "./justify.js";
 
 const MOST_SELECTED_AT_ONCE = 5000;
 

@@ -1,6 +1,7 @@
 // Map: photos and words on one plane; near is alike. Drag, zoom, lasso, tag.
 import { get, post } from "../js/api.js";
 import { h, icon, plural, thumbnail } from "../js/dom.js";
+import { undo } from "../js/frame.js";
 import { shortcut } from "../js/keys.js";
 import { Camera, listen } from "../js/map-camera.js";
 import { LabelLayer } from "../js/map-labels.js";
@@ -176,17 +177,7 @@ async function decide(word, verdict) {
   try {
     const done = await post("decide", { decisions: map.chosen.map((i) => ({ image: map.points.ids[i], word, verdict })) });
     const what = verdict === "present" ? "tagged" : "rejected for";
-    toast(verdict === "present" ? `${plural(done.changed, "photo")} ${what} ${word}.` : `${word} ${what} ${plural(done.changed, "photo")}.`, { action: done.step ? { label: "Undo", act: () => takeBack(done.step) } : undefined, seconds: 8 });
-    await refresh();
-  } catch (error) {
-    tell(error);
-  }
-}
-
-async function takeBack(step) {
-  try {
-    await post("undo", { step });
-    toast("Taken back.");
+    toast(verdict === "present" ? `${plural(done.changed, "photo")} ${what} ${word}.` : `${word} ${what} ${plural(done.changed, "photo")}.`, { action: done.step ? { label: "Undo", act: () => undo(done) } : undefined, seconds: 8 });
     await refresh();
   } catch (error) {
     tell(error);

@@ -4,6 +4,7 @@ import { decide, painted, takeBack, takeBackKeys } from "../js/decisions.js";
 import { count, h, percent, plural, reviewAddress } from "../js/dom.js";
 import { historyButton } from "../js/history.js";
 import { shortcut } from "../js/keys.js";
+import { tileKeys } from "../js/tile-keys.js";
 import { current, fit, focusTile, look, navigate, ready, setState, shape, tile } from "../js/tiles.js";
 import { tell, toast } from "../js/toasts.js";
 
@@ -29,7 +30,8 @@ const accept = h("button", { type: "button", class: "primary", onclick: (event) 
 const rejectRest = h("button", { type: "button", onclick: (event) => settle(event, true) }, "Accept ticked, reject all others ", h("kbd", {}, "r"));
 const skip = h("button", { type: "button", class: "quiet", onclick: (event) => advance(event.timeStamp) }, "Skip page ", h("kbd", {}, "s"));
 const nextTag = h("button", { type: "button", class: "quiet", onclick: (event) => leaveTag(event.timeStamp) }, "Next tag ", h("kbd", {}, "n"));
-const bar = h("div", { class: "grid-bar" }, accept, rejectRest, h("label", { class: "line-control" }, h("span", { class: "small" }, "Line"), slider, lineAt), h("span", { class: "grid-bar-end" }, skip, nextTag));
+const keys = tileKeys(grid, () => ({ tiles: page?.tiles ?? [], chances: page?.photos.map(({ probability }, i) => (i < page.line ? 1 - probability : probability)) ?? [] }), toggleHere);
+const bar = h("div", { class: "grid-bar" }, accept, rejectRest, h("label", { class: "line-control" }, h("span", { class: "small" }, "Line"), slider, lineAt), h("span", { class: "grid-bar-end" }, keys.button, skip, nextTag));
 
 function open() {
   main.replaceChildren(
@@ -99,6 +101,7 @@ function show(shown, since) {
   page.line ??= page.photos.filter((photo) => photo.probability >= threshold).length;
   slider.max = page.photos.length;
   grid.replaceChildren(...page.tiles);
+  keys.draw();
   draw();
   focusTile(grid, page.tiles.find((each) => each.tabIndex === 0) ?? page.tiles[0], !grid.contains(document.activeElement) && document.activeElement !== document.body && document.activeElement !== main);
   if (since !== undefined) painted("next-page", since);
@@ -141,6 +144,12 @@ function toggle(element) {
   if (on === index < page.line) page.said.delete(id);
   else page.said.set(id, on);
   draw();
+}
+
+function toggleHere(element) {
+  if (!page) return;
+  focusTile(grid, element);
+  toggle(element);
 }
 
 // --- Deciding --------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Single questions: one photo, one word, one key.
-import { get } from "../js/api.js";
+import { get, post } from "../js/api.js";
 import { decide, painted, takeBack, takeBackKeys, timeLeft } from "../js/decisions.js";
 import { count, h, percent, picture } from "../js/dom.js";
 import { historyButton } from "../js/history.js";
@@ -21,6 +21,7 @@ let order = parameters.get("order") in ORDERS ? parameters.get("order") : "uncer
 const word = parameters.get("word") ?? "";
 
 let waiting = []; // questions to come, the first is shown
+const drawn = []; // questions drawn by lot, to be mixed in
 let asked = []; // those that were answered or skipped: {question, verdict}
 let left = null, atLeast = false, pace = null, fetching, ended = false, round = 0;
 const name = (question) => `${question.id} ${question.word}`;
@@ -73,9 +74,22 @@ function refill() {
     pace = found.pace;
     if (found.left !== null) ({ left, at_least: atLeast } = found); // counted once, kept up to date here
     ended = !fresh.length;
-    waiting.push(...fresh);
+    waiting.push(...(word ? fresh : await mixed(fresh)));
   })().catch((error) => waiting.length || tell(error)).finally(() => { if (mine === round) fetching = undefined; });
   return fetching;
+}
+
+/** One question in ten is drawn by lot, as in the terminal: from the answers follows how complete tags are. */
+async function mixed(fresh) {
+  const wanted = Math.round(fresh.length / 10);
+  try {
+    if (wanted > drawn.length) drawn.push(...(await post("review/sample", { limit: 10 })).questions);
+  } catch {
+    // Another program is writing: this time there are none.
+  }
+  const known = new Set([...waiting, ...fresh, ...asked.map((each) => each.question)].map(name));
+  drawn.splice(0, wanted).filter((each) => !known.has(name(each))).forEach((each, i) => fresh.splice(10 * i + 9, 0, each));
+  return fresh;
 }
 
 /** The picture of a question, made and decoded before its turn. */
@@ -93,7 +107,7 @@ function show(since) {
   if (!stage.isConnected) open();
   stage.replaceChildren(figure(question));
   stage.title = question.path;
-  asking.textContent = order === "missing" ? `Did you leave out ${question.word}?` : `${question.word}?`;
+  asking.textContent = order === "missing" || question.drawn ? `Did you leave out ${question.word}?` : `${question.word}?`;
   sure.textContent = `${percent(question.probability)} sure`;
   status.textContent = `${count(left)}${atLeast ? " or more" : ""} to answer · ${timeLeft(left, pace)}`;
   document.title = `${question.word}? · Review · Topicture`;
@@ -117,7 +131,7 @@ function answer(event, verdict) {
   const entry = { question, verdict };
   asked.push(entry);
   if (verdict) {
-    left -= 1;
+    left -= !question.drawn;
     decide([{ image: question.id, word: question.word, verdict }], () => ask(entry));
   }
   if (waiting.length) show(event.timeStamp);
@@ -131,7 +145,7 @@ function answer(event, verdict) {
 /** Ask a question again, before the others. */
 function ask(entry) {
   asked = asked.filter((each) => each !== entry);
-  if (entry.verdict) left += 1;
+  if (entry.verdict) left += !entry.question.drawn;
   waiting.unshift(entry.question);
   show();
 }

@@ -3,7 +3,7 @@ import { get } from "../js/api.js";
 import { h, icon, percent, plural } from "../js/dom.js";
 import "../js/grid.js";
 import { shortcut } from "../js/keys.js";
-import { queryOf, terms } from "../js/query.js";
+import { queryOf, terms, without } from "../js/query.js";
 import { searchField } from "../js/search-box.js";
 
 const main = document.querySelector("#main");
@@ -45,6 +45,7 @@ function find({ index = 0, focus = false } = {}) {
 grid.addEventListener("shown", ({ detail: { total } }) => {
   number.textContent = plural(total, "photo");
   grid.hidden = !total;
+  if (answer.terms?.length) drawChips(answer.terms);
   message.replaceChildren();
   if (answer.unknown) didYouMean(answer.unknown, answer.suggestion);
   else if (answer.problem) message.append(h("p", { class: "notice" }, answer.problem));
@@ -71,11 +72,10 @@ function didYouMean(words, suggestion) {
 }
 
 function drawChips(words) {
-  const others = (i) => words.filter((_, j) => j !== i);
   chips.replaceChildren(...words.map((term, i) => h("li", { class: term.wanted ? "chip yes" : "chip no" },
-    h("button", { type: "button", class: "chip-word", title: term.wanted ? "Leave it out instead" : "Want it instead", onclick: () => ask(queryOf(words.with(i, { ...term, wanted: !term.wanted }))) },
-      term.wanted ? "" : "not ", h("bdi", {}, term.text)),
-    h("button", { type: "button", class: "chip-close", "aria-label": `Remove ${term.text}`, onclick: () => ask(queryOf(others(i))) }, icon("M7 7l10 10M17 7 7 17")))));
+    h("button", { type: "button", class: "chip-word", title: term.wanted ? "Leave it out instead" : "Want it instead", onclick: () => ask(queryOf([...without(words, i), { ...term, wanted: !term.wanted, joined: false }])) },
+      term.joined ? "or " : term.wanted ? "" : "not ", h("bdi", {}, term.text)),
+    h("button", { type: "button", class: "chip-close", "aria-label": `Remove ${term.text}`, onclick: () => ask(queryOf(without(words, i))) }, icon("M7 7l10 10M17 7 7 17")))));
 }
 
 async function begin() {
@@ -84,7 +84,7 @@ async function begin() {
   chips.replaceChildren();
   const box = h("div", { class: "empty" },
     h("h2", {}, "What are you looking for?"),
-    h("p", {}, "Type words that a photo should show. A minus leaves one out: ", h("code", {}, "beach -people"), "; quotes hold two together: ", h("code", {}, "\"polar bear\""), "."));
+    h("p", {}, "Type words that a photo should show. A minus leaves one out: ", h("code", {}, "beach -people"), "; OR takes either: ", h("code", {}, "cat OR dog"), "."));
   message.replaceChildren(box);
   const { words } = await get("complete", { limit: 16 }).catch(() => ({ words: [] }));
   if (words.length) box.append(h("div", { class: "row suggestions" }, ...words.map(({ word }) => h("button", { type: "button", class: "chip", onclick: () => ask(queryOf([{ text: word, wanted: true }])) }, h("bdi", {}, word)))));

@@ -152,8 +152,9 @@ function acceptAll(event) {
   const accepted = shown.slice(0, line).map((each) => each.photo.id);
   if (!accepted.length) return toast("Nothing is above the line yet.");
   accepted.forEach((id) => clicks.set(id, true));
-  decide(accepted.map((image) => ({ image, word, verdict: "present" })), () => { accepted.forEach((id) => clicks.delete(id)); rank(); });
-  toast(`Accepted ${word} for ${plural(accepted.length, "photo")}. The next learning will know it.`);
+  const taught = word;
+  decide(accepted.map((image) => ({ image, word, verdict: "present" })), () => { accepted.forEach((id) => clicks.delete(id)); rank(); })
+    .then((done) => done && toast(`Accepted ${taught} for ${plural(accepted.length, "photo")}. The next learning will know it.`));
   rank(event.timeStamp);
 }
 

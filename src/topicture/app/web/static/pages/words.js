@@ -1,6 +1,7 @@
 // Words: counts, names, places in the tree, policies; merges proposed on top, one word in detail beside.
 import { get, post } from "../js/api.js";
 import { h, plural } from "../js/dom.js";
+import { undo } from "../js/frame.js";
 import { shortcut } from "../js/keys.js";
 import { tell, toast } from "../js/toasts.js";
 import { showDetail } from "../js/word-detail.js";
@@ -31,7 +32,7 @@ main.append(
 async function change(path, body, { focus } = {}) {
   try {
     const done = await post(`words/${path}`, body);
-    const action = done.step ? { label: "Undo", act: () => takeBack(done.step) } : undefined;
+    const action = done.step ? { label: "Undo", act: () => undo(done) } : undefined;
     toast(`${done.text}${done.photos ? ` (${plural(done.photos, "photo")})` : ""}.`, { action, seconds: 8 });
     await load();
     if (focus) focusWord(focus);
@@ -39,16 +40,6 @@ async function change(path, body, { focus } = {}) {
   } catch (error) {
     tell(error);
     return null;
-  }
-}
-
-async function takeBack(step) {
-  try {
-    await post("undo", { step });
-    toast("Taken back.");
-    await load();
-  } catch (error) {
-    tell(error);
   }
 }
 

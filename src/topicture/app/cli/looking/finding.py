@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from topicture.app.cli.common import CatalogOption, ForceOption, JsonOption, find, print_json
+from topicture.app.cli.common import CatalogOption, ForceOption, JsonOption, find, find_for, print_json
+from topicture.app.cli.looking.filters import (
+    FolderOption,
+    FromOption,
+    LimitOption,
+    PathsOption,
+    ToOption,
+    UntaggedOption,
+    only,
+)
 from topicture.collection.words import printable
 
 __all__ = ["register"]
@@ -18,34 +27,46 @@ def register(app: typer.Typer) -> None:
 
 
 def search(
-    query: Annotated[str, typer.Argument(help='Words, as in: tiger grass -water "golden gate".')],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many photos to show.")] = 20,
-    paths: Annotated[
-        bool, typer.Option("--paths", help="Print only paths, each followed by a NUL, for xargs -0.")
-    ] = False,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="WORD", help="As in: tiger OR lion, grass -water, golden gate."),
+    ] = None,
+    untagged: UntaggedOption = False,
+    folder: FolderOption = None,
+    first_day: FromOption = None,
+    last_day: ToOption = None,
+    limit: LimitOption = 20,
+    paths: PathsOption = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find photos by words, tagged or not; the most probable first."""
+    """Find photos by words, tagged or not; the most probable first.
+
+    All words are wanted; OR wants one of two, a minus leaves one out, a comma keeps apart what would be one tag.
+    """
     from topicture.app.console.tables import print_hits, print_paths
 
-    hits = find(catalog).search(query, limit)
+    library = find(catalog)
+    among = only(library, untagged=untagged, folder=folder, first_day=first_day, last_day=last_day)
+    if not words and among is not None:
+        raise typer.BadParameter("what to look for is missing; 'topicture list' lists photos without words")
+    page = library.search_page(" ".join(words or ()), limit, only=among)
     if as_json:
-        print_json(hits)
+        print_json(page)
     elif paths:
-        print_paths([hit.path for hit in hits])
+        print_paths([hit.path for hit in page.hits])
     else:
-        print_hits(hits)
+        print_hits(page)
 
 
 def similar(
     image: Annotated[str, typer.Argument(help="A photo of the collection.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many photos to show.")] = 12,
+    limit: LimitOption = 12,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find photos that look like a given one."""
-    found = find(catalog).similar(image, limit)
+    found = find_for(catalog, [image]).similar(image, limit)
     if as_json:
         print_json(found)
     else:
@@ -64,7 +85,7 @@ def regions(
     as_json: JsonOption = False,
 ) -> None:
     """Show which word belongs to which part of a photo, in print or as a picture."""
-    library = find(catalog)
+    library = find_for(catalog, [image])
     output = None if out is None else library.picture(out, force=force)
     labelled = library.regions(image, tags=tags)
     if out is not None and output is not None:

@@ -166,7 +166,8 @@ def status(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
         print_status(result)
         tell_lines("Could not be written (still pending)", result.troubles)
         tell_lines("Could not be read", result.unreadable)
-    finish(result.troubles, ["pending"] * (result.pending_writes + result.conflicts))
+    # What waits to be written is no trouble; what could not be, or contradicts another program, is.
+    finish(result.troubles, ["conflict"] * result.conflicts)
 
 
 def backup(

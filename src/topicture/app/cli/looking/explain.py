@@ -45,7 +45,7 @@ def explain(
     minutes: Annotated[float, typer.Option(min=0.1, help="Time limit for --curves.")] = 10.0,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", "-t", help="A word counts as suggested from this probability on (0.25)."),
+        typer.Option("--threshold", help="A word counts as suggested from this probability on (0.25)."),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
     force: ForceOption = False,

@@ -1,4 +1,4 @@
-"""Commands for decisions: review, tag, tags, undo, conflicts."""
+"""Commands for decisions: review, tags, conflicts."""
 
 import sys
 from typing import Annotated
@@ -15,7 +15,7 @@ __all__ = ["register"]
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (review, tag, tags, undo, conflicts):
+    for command in (review, tags, conflicts):
         app.command()(command)
 
 
@@ -24,7 +24,6 @@ def review(
         str,
         typer.Option(
             "--order",
-            "-o",
             help="What to ask first: uncertain, certain, teaching (answers that help most), missing (tags that were "
             "probably left out), or random (a sample that checks promises).",
         ),
@@ -49,12 +48,15 @@ def review(
         ),
     ] = False,
     list_only: Annotated[bool, typer.Option("--list", help="Print the questions and ask nothing.")] = False,
+    pictures: Annotated[
+        bool, typer.Option(help="Show the photos, in terminals that can (kitty, iTerm2, sixel).")
+    ] = True,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Answer suggestions one by one, or accept many at once."""
-    from topicture.app.cli.review_loop import ask_in_terminal, audit_in_terminal
+    from topicture.app.cli.deciding.review_loop import ask_with_pictures, audit_in_terminal
     from topicture.app.console.tables import print_bulk, print_questions
 
     library = find(catalog)
@@ -76,33 +78,7 @@ def review(
     elif list_only or not (sys.stdin.isatty() and sys.stdout.isatty()):
         print_questions(questions)
     else:
-        print(ask_in_terminal(library, library.mixed(questions)))
-
-
-def tag(
-    image: Annotated[str, typer.Argument(help="A photo of the collection.")],
-    words: Annotated[
-        list[str] | None, typer.Argument(help="Tags; without any, those of the photo are printed.")
-    ] = None,
-    reject: Annotated[
-        bool, typer.Option("--reject", "-r", help="Say that these tags are wrong for the photo.")
-    ] = False,
-    clear: Annotated[
-        bool, typer.Option("--clear", help="Take back whatever was decided about these tags.")
-    ] = False,
-    catalog: CatalogOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Give a photo tags, or reject them. (Words that begin with a dash go after `--`.)"""
-    library = find(catalog)
-    if words:
-        library.decide(image, words, "rejected" if reject else "cleared" if clear else "present")
-    known = library.tags(image)
-    if as_json:
-        print_json(known)
-        return
-    for item in known:
-        print(printable(f"{item.verdict!s:9} {item.word}  ({item.source})"))
+        print(ask_with_pictures(library, library.mixed(questions), pictures=pictures))
 
 
 def tags(
@@ -122,7 +98,9 @@ def tags(
     policy: Annotated[
         bool,
         typer.Option(
-            "--policy", help="TAG suggest, TAG accept 0.95 (by itself, from that precision on), or TAG never."
+            "--policy",
+            help="TAG suggest, TAG accept 0.95 (by itself, from that precision on), or TAG never; TAG alone shows its "
+            "policy, and no tag those of all tags that have one.",
         ),
     ] = False,
     proposals: Annotated[
@@ -135,7 +113,7 @@ def tags(
 
     'topicture undo' takes a change back. (Tags that begin with a dash go after `--`.)
     """
-    from topicture.app.console.words import print_edit, print_proposals, print_words
+    from topicture.app.console.words import print_edit, print_proposals, print_words, print_words_policies
     from topicture.app.verbs.words import editing, listing
     from topicture.app.verbs.words.proposals import propose_merges
 
@@ -151,6 +129,10 @@ def tags(
             f"Deleted {printable(delete)} from {counted(n, 'photo')}; "
             "'topicture write' removes it from the sidecars, 'topicture undo' restores it."
         )
+    elif policy and len(given) < 2:
+        with library.reading() as opened:
+            told = listing.policies(opened, given[0] if given else None)
+        print_json(told) if as_json else print_words_policies(told)
     elif rename or merge or parent or policy:
         with library.writing("tags") as opened:
             if rename:
@@ -188,19 +170,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise typer.BadParameter(f"a precision is a number as 0.95, not {text!r}") from None
-
-
-def undo(catalog: CatalogOption = None, as_json: JsonOption = False) -> None:
-    """Take back the last answer, bulk acceptance, import, change of a tag or scan; again for the one before."""
-    from topicture.app.console.tables import print_undone
-
-    undone = find(catalog).undo()
-    if as_json:
-        print_json({"undone": None if undone is None else len(undone.decisions), "step": undone})
-    elif undone is None:
-        print("There is nothing left to undo.")
-    else:
-        print_undone(undone)
 
 
 def conflicts(

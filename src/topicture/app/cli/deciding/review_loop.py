@@ -1,28 +1,35 @@
 """The questions of `review` in a terminal: one key per answer."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import click
+import typer
 
+from topicture.app.cli.deciding.viewer import open_in_viewer
 from topicture.collection.words import printable
+from topicture.errors import TopictureError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from topicture.app.verbs.library import Library
     from topicture.app.verbs.reviewing import Question
 
-__all__ = ["HELP", "ask_in_terminal", "audit_in_terminal"]
+__all__ = ["HELP", "ask_in_terminal", "ask_with_pictures", "audit_in_terminal"]
 
 LEAST_BELIEF = 0.25  # that the asked precision is reached, after an audit
-HELP = "y yes · n no · s skip · u undo the last answer · q stop"
+HELP = "y yes · n no · s skip · o open the photo · u undo the last answer · q stop"
 
 
 def ask_in_terminal(
     library: "Library",
     questions: "Sequence[Question]",
     *,
-    read_key: Callable[[], str] = click.getchar,
+    read_key: Callable[[], str] = typer.getchar,
     say: Callable[[str], None] = print,
+    show: Callable[["Question"], None] | None = None,
+    open_photo: Callable[["Path"], None] = open_in_viewer,
 ) -> str:
     """Ask, and note each answer at once; a line that sums up. Interrupting loses nothing that was answered."""
     if not questions:
@@ -30,9 +37,12 @@ def ask_in_terminal(
     say(HELP)
     n_yes = n_no = 0
     answered: list[tuple[int, str, int | None]] = []  # position of the question, answer, step of the log
-    position = 0
+    position, shown = 0, None
     while position < len(questions):
         question = questions[position]
+        if show is not None and question.image != shown:
+            show(question)
+            shown = question.image
         say(
             f"[{position + 1}/{len(questions)}] {printable(question.path)}: {printable(question.word)}? "
             f"({question.probability:.0%})"
@@ -51,6 +61,12 @@ def ask_in_terminal(
                 if undone is None or not undone.decisions:
                     say("Something else was decided about it since; that stays.")
             continue
+        if key == "o":
+            try:
+                open_photo(library.path(question.image))
+            except TopictureError as error:
+                say(printable(str(error)))
+            continue
         if key not in ("y", "n", "s"):
             say(HELP)
             continue
@@ -63,12 +79,32 @@ def ask_in_terminal(
     return f"{n_yes} accepted, {n_no} rejected. 'topicture write' writes accepted tags into sidecars."
 
 
+def ask_with_pictures(library: "Library", questions: "Sequence[Question]", *, pictures: bool = True) -> str:
+    """Ask, and show the photos where the terminal can."""
+    from topicture.app.console.pictures import as_text, protocol_of_terminal
+
+    protocol = protocol_of_terminal() if pictures and questions else None
+    if protocol is None:
+        return ask_in_terminal(library, questions)
+    from topicture.app.verbs.browsing.small_pictures import SmallPictures
+
+    with SmallPictures() as small:
+
+        def show(question: "Question") -> None:
+            with suppress(TopictureError):  # its file is gone
+                pixels = small.pixels(str(library.path(question.image)))
+                if pixels is not None:
+                    print(as_text(pixels, protocol))
+
+        return ask_in_terminal(library, questions, show=show)
+
+
 def audit_in_terminal(
     library: "Library",
     precision: float,
     *,
     tag: str | None = None,
-    read_key: Callable[[], str] = click.getchar,
+    read_key: Callable[[], str] = typer.getchar,
     say: Callable[[str], None] = print,
 ) -> str:
     """Ask about a sample of what would be accepted; why the rest should not be, or the empty string where it may."""

@@ -1,0 +1,1 @@
+"""Commands that put on record what people decide, and take it back."""

@@ -1,0 +1,1 @@
+"""Commands that look at photos and at what was learned."""
