@@ -36,7 +36,10 @@ smartquotes = False
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 4
-suppress_warnings = ["config.cache"]  # the gallery's scraper is a function, which can't be kept between builds
+suppress_warnings = [
+    "config.cache",  # the gallery's scraper is a function, which can't be kept between builds
+    "toc.empty_glob",  # a page that may not be there yet
+]
 
 # --- Gallery -------------------------------------------------------------------------------------------------------
 
@@ -72,7 +75,6 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 templates_path = ["site/templates"]
-
 
 
 def setup(app):

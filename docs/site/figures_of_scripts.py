@@ -33,4 +33,6 @@ class Sections:
         return SECTIONS.index(Path(folder).name)
 
     def __repr__(self) -> str:
-        return f"Sections{SECTIONS}"  # the same in every run: sphinx asks whether the configuration has changed
+        return (
+            f"Sections{SECTIONS}"  # the same in every run: sphinx asks whether the configuration has changed
+        )

@@ -35,6 +35,7 @@ What can be set besides [the options of commands](commands.md). This page is wri
 | `TOPICTURE_CATALOG` | the catalog to use, as `--catalog` |
 | `TOPICTURE_CACHE` | where converted networks are kept, instead of the user's cache folder |
 | `TOPICTURE_DEBUG` | `1` shows where an error comes from, as `--debug` |
+| `TOPICTURE_DEVICE` | `cpu` or `gpu`: where models learn; without it, where JAX finds best |
 | `TOPICTURE_TOKEN` | a fixed token for `serve`, which an address that others can reach requires |
 | `TOPICTURE_DATA` | the folder of benchmark data, for `reproduce` and for tests that use it |
 
@@ -95,7 +96,9 @@ def settings_page(models: dict[str, Annotator]) -> str:
             for setting, default in model.get_params(deep=False).items()
         ]
         first = one_line((type(model).__doc__ or "").split("\n\n")[0])
-        parts.append(f"### {name}\n\n{first}\n\n| setting | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+        parts.append(
+            f"### {name}\n\n{first}\n\n| setting | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        )
     return "\n".join(parts)
 
 
@@ -105,7 +108,9 @@ def meanings(kind: type) -> dict[str, str]:
     for above in reversed(kind.__mro__):
         documented = textwrap.dedent(f"    {above.__doc__ or ''}")
         section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\S|\Z)", documented, re.DOTALL)
-        for names, text in re.findall(r"^(\w[\w, ]*?) : (.*(?:\n +.*)*)", section[1] if section else "", re.MULTILINE):
+        for names, text in re.findall(
+            r"^(\w[\w, ]*?) : (.*(?:\n +.*)*)", section[1] if section else "", re.MULTILINE
+        ):
             found.update(dict.fromkeys(re.split(r",\s*", names), one_line(text)))
     return found
 

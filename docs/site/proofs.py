@@ -45,7 +45,9 @@ def copy(source: Path, target: Path) -> None:
     if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    style = HtmlFormatter(full=True, title=source.name, linenos="inline", lineanchors="line", anchorlinenos=True)
+    style = HtmlFormatter(
+        full=True, title=source.name, linenos="inline", lineanchors="line", anchorlinenos=True
+    )
     target.write_text(highlight(source.read_text(encoding="utf-8"), PythonLexer(), style), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What the pages show can be done: blocks of Python run, commands exist with their options, links have their anchors."""
+"""What the pages show can be done: Python runs, commands exist with their options, links have their anchors."""
 
 import re
 import shlex
@@ -20,7 +20,9 @@ PAGES = [
 
 
 def blocks(path, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
 
 
 def numbers():

@@ -33,7 +33,9 @@ def test_a_script_tells_and_shows(script):
     assert len(" ".join(story)) > 100, "say what there is to see"
     assert text.count("\n# %%\n") >= 1
     imported = {
-        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else node.names[0].name.split(".")[0]
+        (node.module or "").split(".")[0]
+        if isinstance(node, ast.ImportFrom)
+        else node.names[0].name.split(".")[0]
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
     }

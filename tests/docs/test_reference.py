@@ -45,7 +45,10 @@ def undocumented_commands(root, page):
 def public_names(package):
     """The names that a package and those in it promise in the `__all__` of their `__init__`."""
     names = set()
-    modules = [package.__name__, *(m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.") if m.ispkg)]
+    modules = [
+        package.__name__,
+        *(m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.") if m.ispkg),
+    ]
     for module in modules:
         names |= {f"{module}.{name}" for name in getattr(importlib.import_module(module), "__all__", ())}
     return names
@@ -93,7 +96,9 @@ def test_every_public_name_has_a_page():
 def test_every_model_has_a_gallery_script():
     scripts = "".join(path.read_text(encoding="utf-8") for path in DOCS.glob("gallery/*/plot_*.py"))
     classes = {name: type(make_annotator(name)).__name__ for name in model_names()}
-    assert [name for name in classes if f'"{name}"' not in scripts and f"{classes[name]}(" not in scripts] == []
+    assert [
+        name for name in classes if f'"{name}"' not in scripts and f"{classes[name]}(" not in scripts
+    ] == []
 
 
 # --- The tests notice what is added --------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from topicture.demo.sample import sample_photos
 
 sample = sample_photos()
 models = {
-    learning: make_annotator("link-lda", n_topics=15, n_init=1, learning=learning, max_iter=30).fit(sample.corpus)
+    learning: make_annotator("link-lda", n_topics=15, n_init=1, learning=learning, max_iter=30).fit(
+        sample.corpus
+    )
     for learning in ("stochastic", "batch")
 }
 for name, model in models.items():

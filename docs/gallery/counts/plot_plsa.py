@@ -13,7 +13,10 @@ from topicture.demo.sample import sample_photos
 
 sample = sample_photos()
 powers = [0.7, 0.8, 0.9, 1.0]
-models = [make_annotator("plsa", n_topics=15, n_init=1, power=power, max_iter=60, fold_steps=40).fit(sample.corpus) for power in powers]
+models = [
+    make_annotator("plsa", n_topics=15, n_init=1, power=power, max_iter=60, fold_steps=40).fit(sample.corpus)
+    for power in powers
+]
 found = [sample.judge(model) for model in models]
 
 # %%

@@ -23,7 +23,9 @@ models = {
     for schedule in ("gs", "jacobi", "mm")
 }
 for schedule, model in models.items():
-    print(f"{schedule:8} accuracy {sample.judge(model).accuracy:.3f}, objective {model.objective_trace_[-1]:.1f}")
+    print(
+        f"{schedule:8} accuracy {sample.judge(model).accuracy:.3f}, objective {model.objective_trace_[-1]:.1f}"
+    )
 
 # %%
 # All three rise, and none of them ever falls.

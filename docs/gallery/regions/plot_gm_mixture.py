@@ -17,7 +17,9 @@ titles = {"ml": "maximum likelihood", "eb": "smoothed by empirical Bayes"}
 found = {
     smoothing: [
         sample.judge(
-            make_annotator("gm-mixture", n_topics=K, n_init=1, smoothing=smoothing, eps_words=1e-4).fit(sample.corpus)
+            make_annotator("gm-mixture", n_topics=K, n_init=1, smoothing=smoothing, eps_words=1e-4).fit(
+                sample.corpus
+            )
         ).perplexity
         for K in n_topics
     ]

@@ -21,5 +21,9 @@ print(f"the blend: accuracy {sample.judge(model).accuracy:.3f}, the best member:
 
 rows = sorted(model.report_, key=lambda row: row.weight)[-10:]
 figure, (axes,) = panels(["weight in the blend"], (6, 3))
-axes.barh([f"{row.member} on {row.settings['view']}" if "view" in row.settings else row.member for row in rows], [row.weight for row in rows], color="#0072B2")
+axes.barh(
+    [f"{row.member} on {row.settings['view']}" if "view" in row.settings else row.member for row in rows],
+    [row.weight for row in rows],
+    color="#0072B2",
+)
 axes.grid(axis="y", visible=False)

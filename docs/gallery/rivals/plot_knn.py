@@ -28,5 +28,7 @@ for query in sample.untagged[[2, 14]]:
     likeness = unit[tagged] @ unit[query]
     for other in tagged[np.argsort(-likeness)[:3]]:
         pictures.append(sample.scenes[other].pixels)
-        captions.append(f"cosine {unit[other] @ unit[query]:.2f}\n" + ", ".join(sample.scenes[other].words[:4]))
+        captions.append(
+            f"cosine {unit[other] @ unit[query]:.2f}\n" + ", ".join(sample.scenes[other].words[:4])
+        )
 figure = photo_grid(pictures, captions)

@@ -2,8 +2,8 @@
 Logistic regression
 ===================
 
-One logistic regression per word, here on counts of visual words: what most people would try first. The ridge decides between two
-faults. Without it 120 photos are learned by heart; with too much of it every photo gets the same answer.
+One logistic regression per word, here on counts of visual words: what most people would try first. The ridge decides
+between two faults. Without it 120 photos are learned by heart; with too much of it every photo gets the same answer.
 """
 
 from topicture import make_annotator
@@ -12,7 +12,10 @@ from topicture.demo.sample import sample_photos
 
 sample = sample_photos()
 ridges = [0.01, 0.1, 1, 10, 100, 1000]
-found = [sample.judge(make_annotator("logistic", ridge=ridge, view="visual_words").fit(sample.corpus)) for ridge in ridges]
+found = [
+    sample.judge(make_annotator("logistic", ridge=ridge, view="visual_words").fit(sample.corpus))
+    for ridge in ridges
+]
 
 # %%
 # The ranking of words is forgiving over three powers of ten; their probabilities are less so.

@@ -25,7 +25,7 @@ found = {
 # Each point is a run with another seed.
 
 figure, (axes,) = panels(["accuracy on hidden captions"], (5, 2.6))
-for row, (n_networks, values) in enumerate(found.items()):
+for row, values in enumerate(found.values()):
     axes.plot(values, np.full(len(values), row), "o", color="#0072B2", markersize=8, alpha=0.7)
     axes.plot(np.mean(values), row, "|", color="#D55E00", markersize=26, markeredgewidth=2)
 axes.set_yticks(range(len(found)), [f"{n} network{'s' if n > 1 else ''}" for n in found])

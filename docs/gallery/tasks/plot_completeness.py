@@ -35,12 +35,19 @@ for n in asked:
     few = order[:n]
     answers = true[photo[few], word[few]]
     found.append(
-        fit_completeness(m[photo[few], word[few]], word[few], answers, given.sum(axis=0).astype(float), absent_odds)
+        fit_completeness(
+            m[photo[few], word[few]], word[few], answers, given.sum(axis=0).astype(float), absent_odds
+        )
     )
 
 figure, (axes,) = panels(["share of true tags that were given, as learned"], (6, 3))
 axes.errorbar(
-    asked, [f.overall for f in found], [2 * f.overall_deviation for f in found], fmt="o-", color="#0072B2", capsize=3
+    asked,
+    [f.overall for f in found],
+    [2 * f.overall_deviation for f in found],
+    fmt="o-",
+    color="#0072B2",
+    capsize=3,
 )
 level(axes, given.sum() / true.sum(), "the truth")
 axes.set(xscale="log", xlabel="questions answered", ylim=(0, 1.05))

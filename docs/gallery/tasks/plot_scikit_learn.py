@@ -18,8 +18,11 @@ sample = sample_photos()
 X, y = sample.complete.descriptor, sample.complete.captions.toarray() > 0
 pipeline = make_pipeline(StandardScaler(), AnnotatorClassifier(make_annotator("knn")))
 n_neighbours = [1, 3, 10, 30, 100]
-search = GridSearchCV(pipeline, {"annotatorclassifier__annotator__n_neighbours": n_neighbours}, cv=4).fit(X, y * 1)
-print(f"best: {search.best_params_['annotatorclassifier__annotator__n_neighbours']} neighbours, {search.best_score_:.3f}")
+search = GridSearchCV(pipeline, {"annotatorclassifier__annotator__n_neighbours": n_neighbours}, cv=4).fit(
+    X, y * 1
+)
+best = search.best_params_["annotatorclassifier__annotator__n_neighbours"]
+print(f"best: {best} neighbours, {search.best_score_:.3f}")
 
 # %%
 # The score is the share of right words among the first M, M the number of true ones.

@@ -19,7 +19,9 @@ model = make_annotator("ridge").fit(sample.corpus)
 untagged = sample.corpus[sample.untagged]
 pictures = {scene.image_id: scene.pixels for scene in sample.scenes}
 with tempfile.TemporaryDirectory() as folder:
-    index = WordIndex.build(f"{folder}/index", untagged.vocabulary, untagged.image_ids, [model.annotate(untagged)])
+    index = WordIndex.build(
+        f"{folder}/index", untagged.vocabulary, untagged.image_ids, [model.annotate(untagged)]
+    )
     found = {query: index.search(query, k=3) for query in ("boat sea -sunset", "snow mountain", "city night")}
 
 # %%

@@ -14,7 +14,9 @@ from topicture.demo.sample import sample_photos
 sample = sample_photos()
 model = make_annotator("nlsa", n_components=30).fit(sample.corpus)
 measures = sample.judge(model)
-print(f"of the words that people gave the untagged photos, {measures.accuracy:.0%} are among as many suggestions")
+print(
+    f"of the words that people gave the untagged photos, {measures.accuracy:.0%} are among as many suggestions"
+)
 
 # %%
 # Eight untagged photos, with their three best words. A mark says that it is true of the photo.

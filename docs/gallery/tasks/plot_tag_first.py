@@ -38,7 +38,9 @@ at_random = np.mean([list(quality(rng.permutation(np.flatnonzero(pool)))) for _ 
 
 figure, (axes,) = panels(["mean average precision"], (6, 3))
 for (name, values), look in zip(
-    {"teaching order": taught, "at random, mean of five": at_random}.items(), line_looks("ab").values(), strict=True
+    {"teaching order": taught, "at random, mean of five": at_random}.items(),
+    line_looks("ab").values(),
+    strict=True,
 ):
     axes.plot(steps, values, label=name, **look)
 axes.set_xlabel("photos tagged")
