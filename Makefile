@@ -16,7 +16,7 @@ LOCKED ?= $(if $(filter cpython-311-linux-x86_64,$(subst $() ,-,$(HERE))),yes)
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock wheel try-wheel demo test test-slow test-all fuzz fuzz-guided soak crash kills lint format types layers bench clean
+.PHONY: help install lock wheel try-wheel demo test test-slow test-all fuzz fuzz-guided soak crash kills lint format types layers bench docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,5 +91,8 @@ layers: .venv/installed
 bench: .venv/installed  ## benchmarks; results in benchmarks/results
 	$(BIN)/python -m benchmarks
 
+docs: .venv/installed  ## the documentation site, offline: build/docs/index.html
+	$(ONE_THREAD) $(BIN)/python -m sphinx -b html -W --keep-going -d build/doctrees docs build/docs
+
 clean:  ## remove what make created
-	rm -rf .venv demo fuzz-found build dist .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv demo fuzz-found build dist docs/_gallery docs/_api .pytest_cache .ruff_cache .import_linter_cache
