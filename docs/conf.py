@@ -4,6 +4,7 @@ Markdown stays Markdown (MyST). Pages that the site makes itself go to folders t
 (`_gallery`) and the public names' (`_api`).
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -36,10 +37,7 @@ smartquotes = False
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 4
-suppress_warnings = [
-    "config.cache",  # the gallery's scraper is a function, which can't be kept between builds
-    "toc.empty_glob",  # a page that may not be there yet
-]
+suppress_warnings = ["config.cache"]  # the gallery's scraper is a function, which can't be kept between builds
 
 # --- Gallery -------------------------------------------------------------------------------------------------------
 
@@ -78,12 +76,14 @@ templates_path = ["site/templates"]
 
 
 def setup(app):
-    """Docstrings are plain text with formulas such as |x|, which reStructuredText would take for something else."""
+    """Docstrings are plain text with formulas such as |x| and x_, which reStructuredText would take for something else."""
     app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _escape(lines))
 
 
 def _escape(lines):
-    lines[:] = [line if "``" in line else line.replace("|", r"\|") for line in lines]
+    for number, line in enumerate(lines):
+        if "``" not in line and not line.lstrip().startswith(".."):
+            lines[number] = re.sub(r"(?<=\w)_(?=[ ,+)])|\|", lambda sign: f"\\{sign[0]}", line)
 
 
 # --- Look ----------------------------------------------------------------------------------------------------------
