@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,18 @@ def test_every_dependency_is_pinned():
         "topicture-experiments",
     }
     assert names <= pins().keys()
+
+
+def test_pins_are_complete_and_agree_with_one_another():
+    """`make install` asks for exactly these files, without looking what they need."""
+    versions, missing = pins(), []
+    for name in versions:
+        for requirement in map(Requirement, distribution(name).requires or []):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                version = versions.get(canonicalize_name(requirement.name))
+                if version is None or not requirement.specifier.contains(version, prereleases=True):
+                    missing.append((name, str(requirement), version))
+    assert missing == []
 
 
 def test_the_bill_of_materials_lists_what_users_install():

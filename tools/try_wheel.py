@@ -7,6 +7,7 @@ demonstration: from nothing to the first suggestions.
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -24,10 +25,16 @@ def megabytes(folder: Path) -> float:
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*")) / 1e6
 
 
+def cpu_seconds() -> float:
+    """Of all that was run and is done: what a busy machine does not change."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(command: list[str | Path], folder: Path) -> str:
     """Run it in the folder, in an environment without our own variables; what it printed."""
     shown = " ".join(str(part) if len(str(part)) < 60 else "..." for part in command[:8])
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), cpu_seconds()
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -42,7 +49,8 @@ def run(command: list[str | Path], folder: Path) -> str:
         text=True,
         check=False,
     )
-    print(f"{time.perf_counter() - start:7.1f} s  {shown.replace(str(folder) + os.sep, '')}", flush=True)
+    spent = f"{time.perf_counter() - start:7.1f} s, {cpu_seconds() - cpu:6.1f} of a processor"
+    print(f"{spent}  {shown.replace(str(folder) + os.sep, '')}", flush=True)
     if done.returncode != 0:
         sys.exit(f"exit code {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     return done.stdout
@@ -63,11 +71,12 @@ def main() -> None:
         empty = megabytes(home)
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         # The pip of the index's settings, which an empty home would hide.
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), cpu_seconds()
         subprocess.run(
             [*pip, "-c", ROOT / "constraints.txt", options.wheel.resolve()], check=True, cwd=folder
         )
-        print(f"{time.perf_counter() - start:7.1f} s  pip install {options.wheel.name}")
+        spent = f"{time.perf_counter() - start:7.1f} s, {cpu_seconds() - cpu:6.1f} of a processor"
+        print(f"{spent}  pip install {options.wheel.name}")
         compiled = sum(path.stat().st_size for path in home.rglob("*.pyc")) / 1e6
         print(
             f"{megabytes(home):7.0f} MB on disk, {empty:.0f} of them pip and Python's own, {compiled:.0f} bytecode",

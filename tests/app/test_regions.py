@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from photo_folder import make_photos, words_of
 from PIL import Image
 
-from topicture.app.learning.labelling import Labelled, RegionLabel, WordBox
+from topicture.app.learning.labelling import Labelled, RegionLabel, WordBox, _best
 from topicture.app.verbs.drawing import draw_regions, name_places
 from topicture.app.verbs.library import Library
+from topicture.corpus import Vocabulary
+from topicture.vision.region_parts import region_parts
 
 RECIPE = {
     "views": ["regions:blobs", "visual_words:blobs"],
@@ -59,6 +61,14 @@ def test_a_tagged_photo_has_its_own_words(library):
         assert {box.word for box in found.boxes} <= set(words_of(number))
         assert len(found.boxes) == len({box.word for box in found.boxes}) >= 1
         assert all(0 <= box.probability <= 1 for box in found.boxes)
+
+
+def test_a_region_of_a_tagged_photo_that_shows_something_else_has_no_word():
+    shape = region_parts(np.array([[0, 1]]))
+    sure, words = np.array([[0.8, 0.1], [0.1, 0.8]]), Vocabulary(["sea", "sky"])
+    assert [region.word for region in _best(sure, words, shape, {"sea": 1.0})] == ["sea", ""]
+    assert [region.word for region in _best(sure, words, shape, {})] == ["sea", "sky"]
+    assert [region.word for region in _best(sure, words, shape, {"unknown": 1.0})] == ["sea", "sky"]
 
 
 def test_regions_are_drawn(library, tmp_path):

@@ -425,7 +425,7 @@ def test_parts_that_stand_side_by_side_are_views_and_others_copies(rng, monkeypa
     assert np.shares_memory(corpus[3:9].descriptor, corpus.descriptor)
     assert np.shares_memory(corpus.without_captions().descriptor, corpus.descriptor)
     rows = rng.permutation(20)
-    monkeypatch.setattr("topicture.corpus.checks.LARGE_BYTES", 0)
+    monkeypatch.setattr("topicture.corpus.rows.LARGE_BYTES", 0)
     mapped = corpus[rows].descriptor
     assert isinstance(mapped, np.memmap)
     np.testing.assert_array_equal(mapped, descriptor[rows])

@@ -56,7 +56,7 @@ def test_every_part_is_measured_and_the_page_shows_it(small, tmp_path):
     page = (tmp_path / "missing.md").read_text()
     for part in ("12 of 50 folders", "second round", "absent means no", "average precision", "asked 90%"):
         assert part in page
-    left = found[Task("random 40%", 0, "ridge").key]
+    left = found[Task("random 40%", report.FIRST_DRAW, "ridge").key]
     assert (
         left["now"]["error"] < left["before"]["error"]
     )  # promises against the truth, not against what was given

@@ -66,15 +66,3 @@ def test_neighbours_that_look_alike_merge_below_the_bound():
     look = np.array([0.0, 0.1, 0.2, 9.0, 9.1, 9.2])[:, None]
     np.testing.assert_array_equal(merge_down(labels, look, 1, 6, alike=1.0)[0], [0, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(merge_down(labels, look, 1, 6, alike=0.01)[0], np.arange(6))
-
-
-@pytest.mark.parametrize("shape", [(96, 128), (85, 128), (128, 71), (3, 128)])
-def test_small_pictures_are_those_of_opencv(rng, shape):
-    """Regions that were measured with OpenCV come out again without it."""
-    cv2 = pytest.importorskip("cv2")
-    pixels = rng.integers(0, 256, (*shape, 3), dtype=np.uint8)
-    small = shrink_to(pixels, 40)
-    expected = cv2.resize(pixels, small.shape[1::-1], interpolation=cv2.INTER_AREA)
-    np.testing.assert_array_equal(small, expected)
-    lab = cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
-    assert np.abs(lab_colours(pixels) - lab).max() < 0.016

@@ -1,6 +1,5 @@
 """What a valid corpus is, and the conversions that lead there. Errors name the image and the field."""
 
-import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +27,7 @@ __all__ = [
     "same",
     "stack_regions",
     "sum_by_image",
-    "take_rows",
 ]
-
-# Copies of dense rows beyond this are mapped from a file.
-LARGE_BYTES = 256 << 20
 
 # --- Conversion --------------------------------------------------------------------------------------------
 
@@ -83,32 +78,6 @@ def reals(values: Any, field: str) -> np.ndarray | None:
     if matrix.ndim != 2:
         raise CorpusError(f"{field}: expected a matrix, got {matrix.ndim} dimensions")
     return matrix
-
-
-def take_rows(matrix: Any, rows: np.ndarray) -> Any:
-    """Rows of a dense or sparse matrix: a view where they lie side by side, else a copy.
-
-    A copy of many dense rows goes to a nameless file that is mapped, so that memory stays free for models.
-    """
-    if matrix is None:
-        return None
-    if not sparse.issparse(matrix):
-        first = int(rows[0]) if len(rows) else 0
-        if len(rows) and first + len(rows) - 1 == rows[-1] and np.all(rows[1:] == rows[:-1] + 1):
-            return matrix[first : first + len(rows)]
-        if len(rows) * matrix.shape[1] * matrix.itemsize > LARGE_BYTES:
-            return _on_disk(matrix, rows)
-    return matrix[rows]
-
-
-def _on_disk(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    with tempfile.TemporaryFile(prefix="topicture-") as file:
-        step = max(1, (16 << 20) // (matrix.shape[1] * matrix.itemsize))
-        for start in range(0, len(rows), step):
-            file.write(np.ascontiguousarray(matrix[rows[start : start + step]]).data)
-        file.flush()
-        # The map keeps the nameless file alive for as long as the array lives.
-        return np.memmap(file, dtype=matrix.dtype, mode="r", shape=(len(rows), matrix.shape[1]))
 
 
 def stack_regions(parts: Any, field: str) -> tuple[Any, np.ndarray]:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import checks, files
+from topicture.corpus.rows import take_rows
 from topicture.corpus.vocabulary import Vocabulary
 from topicture.errors import CorpusError
 
@@ -184,13 +185,13 @@ class Corpus:
             sizes = self.n_regions[rows]
             region_rows = checks.ranges(self.region_offsets[rows], sizes)
             views["region_offsets"] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-            views["regions"] = checks.take_rows(self.regions, region_rows)
-            views["region_words"] = checks.take_rows(self.region_words, region_rows)
+            views["regions"] = take_rows(self.regions, region_rows)
+            views["region_words"] = take_rows(self.region_words, region_rows)
         return self._with(
             image_ids=self.image_ids[rows],
             captions=self.captions[rows],
-            visual_words=checks.take_rows(self.visual_words, rows),
-            descriptor=checks.take_rows(self.descriptor, rows),
+            visual_words=take_rows(self.visual_words, rows),
+            descriptor=take_rows(self.descriptor, rows),
             **views,
         )
 

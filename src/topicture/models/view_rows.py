@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.corpus.checks import take_rows
+from topicture.corpus.rows import take_rows
 from topicture.errors import ModelFileError
 from topicture.models.neighbours import blocks
 

@@ -26,7 +26,7 @@ __all__ = ["ImageIds", "IndexFiles", "SearchIndexError", "open_files", "write_fi
 
 FORMAT, FORMAT_OF_POSTINGS = 1, 2
 # Images times words from which on only the likeliest words of each image are kept.
-MANY_NUMBERS = 1 << 31
+MANY_NUMBERS = 1 << 29
 DTYPES = ("float32", "float16")
 # Images whose probabilities are turned into rows together: with 300 words about 10 MB of working memory.
 BLOCK_IMAGES = 8192

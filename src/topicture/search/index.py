@@ -12,7 +12,7 @@ that can't have a wanted one (p = 0): both score minus infinity. `log_scores` is
 for the index by itself and for the tool, which knows of some words for certain.
 
 Rows are stored by word, so that a query reads only its own words' rows: 4 bytes (2 in float16) per image and word. Of
-more than two thousand million pairs of image and word only the likeliest words of each image are kept (`postings`).
+more than five hundred million pairs of image and word only the likeliest words of each image are kept (`postings`).
 """
 
 from collections.abc import Callable, Iterable, Sequence

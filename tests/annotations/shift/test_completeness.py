@@ -9,11 +9,13 @@ from scipy.special import expit
 
 from topicture.annotations.choice.presence import fit_presence
 from topicture.annotations.shift.completeness import (
+    STRATA,
     complete,
     completed_captions,
     fit_completeness,
     left_out,
     observed_log_likelihood,
+    odds_by_stratum,
 )
 
 
@@ -79,7 +81,8 @@ def test_answers_recover_completeness(rng):
     stratum = np.digitize(m[photo, word], (0.02, 0.05, 0.1, 0.2, 0.35))
     drawn = np.concatenate([rng.choice(np.flatnonzero(stratum == s), 50, replace=False) for s in range(6)])
     photo, word = photo[drawn], word[drawn]
-    odds = np.where(given, 0, m / (1 - m)).sum(axis=0)
+    odds = odds_by_stratum(m, given)
+    assert odds.sum() == pytest.approx(np.where(given, 0, m / (1 - m)).sum())
     found = fit_completeness(m[photo, word], word, y[photo, word], given.sum(axis=0).astype(float), odds)
     assert found.overall == pytest.approx(given.sum() / y.sum(), abs=0.05)
     assert np.abs(found.words - given.sum(axis=0) / y.sum(axis=0)).mean() < 0.1
@@ -87,9 +90,48 @@ def test_answers_recover_completeness(rng):
     assert 0 < found.overall_deviation < 0.05
 
 
+def test_all_together_stay_right_where_the_surest_words_are_less_often_left_out(rng):
+    """Odds above 0.35 promise more than comes true: what is said of other strata must not suffer."""
+    c, errors = 0.3, []
+    for _ in range(10):
+        p = expit(rng.normal(-3, 2, (3000, 20)))
+        y = rng.random(p.shape) < p
+        given = y & (rng.random(p.shape) < np.where(p > 0.6, 0.6, c))
+        m = np.minimum(p * c, 0.9) * np.where(p > 0.6, 2, 1)
+        photo, word = np.nonzero(~given)
+        stratum = np.digitize(m[photo, word], STRATA)
+        drawn = np.concatenate([rng.choice(np.flatnonzero(stratum == s), 50) for s in np.unique(stratum)])
+        photo, word = photo[drawn], word[drawn]
+        counts = given.sum(axis=0).astype(float)
+        found = fit_completeness(m[photo, word], word, y[photo, word], counts, odds_by_stratum(m, given))
+        errors.append(found.overall - given.sum() / y.sum())
+        assert 0 < found.overall_deviation < 0.1
+    assert abs(np.mean(errors)) < 0.03
+
+
+def test_common_words_that_are_left_out_more_often_are_found_out(rng):
+    """Of a word that nobody was asked about, its frequency tells."""
+    n_words = 30
+    frequency = np.geomspace(0.02, 0.5, n_words)
+    c = 0.9 - 0.6 * np.linspace(0, 1, n_words)
+    m = np.clip(frequency * rng.uniform(0.2, 1.8, (3000, n_words)), 0, 0.9) * c
+    y = rng.random(m.shape) < m / c
+    given = y & (rng.random(m.shape) < c)
+    photo, word = np.nonzero(~given & (np.arange(n_words) % 5 > 0))
+    drawn = rng.choice(len(word), 600, replace=False)
+    photo, word = photo[drawn], word[drawn]
+    counts = given.sum(axis=0).astype(float)
+    found = fit_completeness(m[photo, word], word, y[photo, word], counts, odds_by_stratum(m, given))
+    assert found.words[25] < found.words[5] - 0.1  # neither was asked about
+    assert np.abs(found.words - c).mean() < 0.15
+
+
 def test_only_no_means_nearly_complete(rng):
     m = np.full(200, 0.4)
-    found = fit_completeness(m, np.zeros(200, int), np.zeros(200), np.array([100.0]), np.array([150.0]))
+    found = fit_completeness(
+        m, np.zeros(200, int), np.zeros(200), np.array([100.0]), np.array([0, 0, 0, 0, 0, 150.0])
+    )
+    assert found.overall > 0.9
     assert found.words[0] > 0.95
     captions = completed_captions(np.array([[True], [False]]), np.full((2, 1), 0.4), found)
     assert captions[0, 0] == 1

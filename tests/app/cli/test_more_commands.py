@@ -9,6 +9,7 @@ from photo_folder import copy_library, jpeg, learn, make_library, put
 from topicture.app.cli.deciding.review_loop import ask_in_terminal
 from topicture.app.verbs.library import Library
 from topicture.app.verbs.upkeep.watching import watch
+from topicture.collection.formats import read_annotations
 from topicture.store import Catalog
 
 
@@ -173,6 +174,28 @@ def test_review_opens_the_photo_and_shows_it_once(root):
     first, second = questions[:2]
     assert opened == [library.path(first.image), library.path(second.image)]
     assert shown == list(dict.fromkeys(question.image for question in questions[:3]))
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.json"])
+def test_suggestions_are_exported_with_their_probabilities_and_are_no_tags(root, topicture, name):
+    library = Library.find(root)
+    with library.reading() as catalog:
+        model = catalog.suggestions.newest().id
+        waiting = [s for s in catalog.suggestions.open(model) if s.probability >= 0.3]
+    report = told(topicture("export", name, "--suggestions", "0.3", "--json"))
+    assert report["suggestions"] == len(waiting) > 0
+    items = {item.path: item for item in read_annotations(root / name).items}
+    for each in waiting:
+        path = library.path(each.image).relative_to(root).as_posix()
+        assert dict(items[path].suggested)[each.word] == pytest.approx(each.probability)
+    before = library.words()
+    imported = told(topicture("import", name, "--json"))
+    assert (imported["decisions"], imported["suggestions_left_out"]) == (0, len(waiting))
+    assert library.words() == before
+    code, _, error = topicture("export", "wide.csv", "--format", "csv-wide", "--suggestions", "0.3")
+    assert code == 1
+    assert "csv-wide has no place for them" in error
+    assert topicture("export", "x.csv", "--suggestions", "30")[0] == 2
 
 
 # --- Upkeep -------------------------------------------------------------------------------------------------------

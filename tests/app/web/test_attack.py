@@ -130,7 +130,8 @@ def test_the_grid_says_how_many_are_left(page, served):
     n = page.locator(".tile").count()
     if n >= before:
         pytest.skip("one page holds them all")
-    page.keyboard.press("r")
+    with page.expect_response("**/api/decide"):
+        page.keyboard.press("r")
     expect(page.locator("main [role=status]")).to_have_text(f"{before - n} to decide")
     assert served.get("review/tag", word=word)[1]["total"] == before - n
     page.keyboard.press("z")

@@ -127,7 +127,7 @@ def test_the_javascript_of_all_pages_stays_small():
 def test_scripts_are_served_compressed_and_hold_every_module(served):
     modules = {path.stem for folder in ("js", "pages") for path in (STATIC / folder).glob("*.js")}
     held = "".join(gzip.decompress(script.packed).decode() for script in scripts().values())
-    found = set(re.findall(r"^const \$(\w+) = once", held, re.MULTILINE)) | {
+    found = set(re.findall(r"^const \$(\w+)=once", held, re.MULTILINE)) | {
         name.replace("-", "_") for name in NAMES
     }
     assert found == {name.replace("-", "_") for name in modules}

@@ -70,7 +70,7 @@ def test_the_lasso_selects_and_the_selection_is_tagged_and_untagged(page, mapped
     with mapped.library.reading() as catalog:
         assert len(catalog.decisions.images_with(["holiday"], "present")) == n
     page.locator(".toast").get_by_role("button", name="Undo").click()
-    page.locator(".toast", has_text="Taken back").wait_for()
+    page.locator(".toast", has_text="Took back").wait_for()
     with mapped.library.reading() as catalog:
         assert catalog.decisions.images_with(["holiday"], "present") == []
 

@@ -198,7 +198,8 @@ def test_suggestions_are_answered_on_the_photo(page, served):
     page.wait_for_url(f"**/photo/{image}?*")
     suggestions = page.get_by_role("region", name="Suggestions")
     expect(suggestions.get_by_role("button", name=f"Accept {words[0]}")).to_be_visible()
-    page.keyboard.press("a")
+    with page.expect_response("**/api/decide"):
+        page.keyboard.press("a")
     tags = page.get_by_role("region", name="Tags")
     expect(tags.get_by_role("link", name=words[0])).to_be_visible()
     expect(tags).to_contain_text("by you")

@@ -16,14 +16,14 @@ from topicture.annotations.choice.presence import (
     thresholds,
 )
 from topicture.annotations.choice.refitting import held_out_again
-from topicture.annotations.choice.trials import settings_for
+from topicture.annotations.choice.trials import HeldOut, settings_for
 from topicture.annotations.measures.metrics import summary
-from topicture.annotations.shift.worlds import find_worlds
+from topicture.annotations.shift.completeness import STRATA
+from topicture.annotations.shift.worlds import FarWorld, find_worlds
 from topicture.app.learning.calibrating import trust
 from topicture.app.learning.choosing import N_FAR_FOLDS
 from topicture.app.learning.training_tags import TrainingTags
-from topicture.app.verbs.asking.drawing_lots import STRATA, strata_order
-from topicture.corpus import Corpus
+from topicture.app.verbs.asking.drawing_lots import strata_order
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import make_annotator
 from topicture_experiments.missing.libraries import Library, library, photos, without_tags
@@ -83,24 +83,42 @@ def _fitted(made: Library, model: str) -> Any:
     return make_annotator(model, **settings_for(model, int(made.corpus.tagged.sum()))).fit(made.corpus)
 
 
-def _before(made: Library, model: str) -> Told:
+class Models(NamedTuple):
+    """What models say of a library's photos: of all (D, V), and of tagged ones with near copies or groups hidden."""
+
+    annotator: Any
+    p: np.ndarray
+    near: HeldOut
+    far: HeldOut | None
+    world: FarWorld | None
+
+
+def _models(made: Library, model: str) -> Models:
+    """As `learn` has them; no answer to a question changes them."""
+    corpus, annotator = made.corpus, _fitted(made, model)
+    world = find_worlds(corpus, made.places, seed=SEED)
+    near = held_out_again(annotator, corpus, groups=look_alikes(corpus, made.places), seed=SEED)
+    far = None
+    if world is not None:
+        far = held_out_again(annotator, corpus, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED)
+    return Models(annotator, annotator.annotate(corpus.without_captions()), near, far, world)
+
+
+def _before(made: Library, models: Models) -> Told:
     """Random folds, absent words are no, and every tag is a person's."""
-    annotator = _fitted(made, model)
     rows = made.corpus.tagged
-    scores = held_out_again(annotator, made.corpus, groups=look_alikes(made.corpus, made.places), seed=SEED)
     given = made.corpus.captions.toarray() > 0
-    p, truth, known = scores.p[rows], given[rows], np.ones_like(given[rows])
-    honest = cross_fitted(p, truth, known, scores.fold_of[rows], seed=SEED)
-    presence = fit_presence(p, truth, known, seed=SEED)(annotator.annotate(made.corpus))
+    p, truth, known = models.near.p[rows], given[rows], np.ones_like(given[rows])
+    honest = cross_fitted(p, truth, known, models.near.fold_of[rows], seed=SEED)
+    presence = fit_presence(p, truth, known, seed=SEED)(models.p)
     return Told(presence, JudgedPairs.of(honest, truth, known))
 
 
 def _now(
-    made: Library, model: str, answers: np.ndarray | None = None, drawn: np.ndarray | None = None
+    made: Library, models: Models, answers: np.ndarray | None = None, drawn: np.ndarray | None = None
 ) -> Told:
     """As `learn` does it; `answers` (D, V) were given to questions about untagged photos, `drawn` about tagged ones."""
     corpus, given = made.corpus, made.corpus.captions.toarray() > 0
-    annotator = _fitted(made, model)
     none = np.zeros_like(given)
     answers, drawn = none if answers is None else answers, none if drawn is None else drawn
     answered = answers | drawn
@@ -109,26 +127,21 @@ def _now(
     tags = TrainingTags(
         [], corpus.vocabulary, [], truth, known, answered & ~made.truth, corpus.tagged, given, drawn, ()
     )
-    world = find_worlds(corpus, made.places, seed=SEED)
-    near = held_out_again(
-        annotator, corpus, also=known.any(axis=1), groups=look_alikes(corpus, made.places), seed=SEED
-    )
-    far = None
-    if world is not None:
-        far = held_out_again(annotator, corpus, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED)
+    untagged = (known.any(axis=1) & ~corpus.tagged)[:, None]
+    near = HeldOut(np.where(untagged, models.p, models.near.p), models.near.fold_of)
     trusted = trust(
         corpus,
         tags,
         np.arange(len(corpus)),
         near,
-        far,
-        world,
+        models.far,
+        models.world,
         places=made.places,
-        annotate=annotator.annotate,
+        annotate=models.annotator.annotate,
         seed=SEED,
     )
-    presence = trusted.calibration(annotator.annotate(corpus), corpus, made.places)
-    return Told(presence, trusted.pairs, trusted, world)
+    presence = trusted.calibration(models.p, corpus, made.places)
+    return Told(presence, trusted.pairs, trusted, models.world)
 
 
 # --- Promises -----------------------------------------------------------------------------------------------------
@@ -136,11 +149,12 @@ def _now(
 
 def _promises(made: Library, task: Task) -> dict[str, Any]:
     open_ = np.repeat(~made.corpus.tagged[:, None], made.truth.shape[1], axis=1)
-    now = _now(made, task.model)
+    models = _models(made, task.model)
+    now = _now(made, models)
     answers = _asked(now.presence, open_)
-    after = _now(made, task.model, answers)
+    after = _now(made, models, answers)
     return {
-        "before": judged(_before(made, task.model), made.truth, open_),
+        "before": judged(_before(made, models), made.truth, open_),
         "now": judged(now, made.truth, open_),
         "answers": judged(after, made.truth, open_ & ~answers),
         "yes": float(made.truth[answers].mean()),
@@ -180,22 +194,20 @@ def judged(
 def _second_round(made: Library, task: Task) -> dict[str, Any]:
     """Everything at 90% is accepted in bulk, and learned again."""
     open_ = np.repeat(~made.corpus.tagged[:, None], made.truth.shape[1], axis=1)
-    first = {"before": _before(made, task.model), "now": _now(made, task.model)}
+    models = _models(made, task.model)
+    first = {"before": _before(made, models), "now": _now(made, models)}
     found = {}
     for name, told in first.items():
         bulk = open_ & (told.presence >= thresholds(told.pairs.above(0.02), made.truth.shape[1], 0.9))
         left, again, below = open_ & ~bulk, told, None
         if name == "before":
             captions = made.corpus.captions + sparse.csr_array(bulk.astype(float))
-            again = _before(made._replace(corpus=_with(made.corpus, captions)), task.model)
+            taught = made._replace(corpus=replace(made.corpus, captions=sparse.csr_array(captions)))
+            again = _before(taught, _models(taught, task.model))
         else:  # nothing was learned from what the machine accepted: the same photos and decisions, the same model
             below = np.where(bulk.any(axis=0), np.where(left, told.presence, 0.0).max(axis=0), np.inf)
         found[name] = judged(again, made.truth, left, below)
     return found
-
-
-def _with(corpus: Corpus, captions: Any) -> Corpus:
-    return replace(corpus, captions=sparse.csr_array(captions))
 
 
 def _one_tag(made: Library, task: Task) -> dict[str, Any]:
@@ -204,7 +216,7 @@ def _one_tag(made: Library, task: Task) -> dict[str, Any]:
     others = np.flatnonzero(~made.corpus.tagged & ~made.truth[:, 0])
     answers = np.zeros_like(made.truth)
     answers[rng.permutation(others)[:N_REJECTIONS], 0] = True
-    told = _now(made, task.model, answers)
+    told = _now(made, _models(made, task.model), answers)
     left = ~made.corpus.tagged & ~answers[:, 0]
     p, truth = told.presence[left, 0], made.truth[left, 0]
     return {
@@ -228,9 +240,9 @@ def _average_precision(p: np.ndarray, truth: np.ndarray) -> float:
 def _left_out(made: Library, train: np.ndarray, task: Task) -> dict[str, Any]:
     """Judged on the test photos, whose tags are complete; 300 questions are answered."""
     test = np.repeat(~train[:, None], made.truth.shape[1], axis=1)
-    before = _before(made, task.model)
-    drawn = _drawn(made, task)
-    now, unasked = _now(made, task.model, drawn=drawn), _now(made, task.model)
+    models = _models(made, task.model)
+    before = _before(made, models)
+    now, unasked = _now(made, models, drawn=_drawn(made, models, task.draw)), _now(made, models)
     complete, given = now.trusted.completeness, made.corpus.captions.toarray() > 0
     true = made.truth & made.corpus.tagged[:, None]
     share = given.sum(axis=0) / np.maximum(true.sum(axis=0), 1)
@@ -244,12 +256,14 @@ def _left_out(made: Library, train: np.ndarray, task: Task) -> dict[str, Any]:
     }
 
 
-def _drawn(made: Library, task: Task) -> np.ndarray:
-    """Absent words of tagged photos, as many from each stratum of the probability that was told."""
-    told = _now(made, task.model)
-    rng = np.random.default_rng(1000 + task.draw)
-    rows, words = np.nonzero(made.corpus.tagged[:, None] & ~(made.corpus.captions.toarray() > 0))
-    stratum = np.digitize(told.presence[rows, words], STRATA)
+def _drawn(made: Library, models: Models, draw: int) -> np.ndarray:
+    """Absent words of tagged photos, as many from each stratum of what was told while their tags were hidden."""
+    tagged, given = made.corpus.tagged, made.corpus.captions.toarray() > 0
+    p, told = models.near.p[tagged], np.zeros(given.shape)
+    told[tagged] = fit_presence(p, given[tagged], np.ones_like(given[tagged]), seed=SEED)(p)
+    rng = np.random.default_rng(1000 + draw)
+    rows, words = np.nonzero(tagged[:, None] & ~given)
+    stratum = np.digitize(told[rows, words], STRATA)
     asked = np.zeros_like(made.truth)
     kinds, left = np.unique(stratum), N_QUESTIONS
     for number, one in enumerate(kinds):

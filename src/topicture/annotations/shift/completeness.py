@@ -6,7 +6,14 @@ y: the word is true of the photo, t: it was given, m = P(t = 1 | photo), which h
 
 From tags alone only the product p c is known. Answers to questions about absent words of tagged photos, drawn by a rule
 that looks at the word, m and chance, have the likelihood rho^yes (1 - rho)^no: one unknown per word, the odds kappa
-of being left out. ln kappa_w ~ N(ln kappa, 1/2), kappa that of all words together. Before any answer c = 1.
+of being left out. ln kappa_w ~ N(ln kappa + b z_w, 1/4), z_w the log of how often the word was given less its mean over
+tags: common words may be left out more often, or less. b ~ N(0, 1/4) and kappa are the most probable ones. Before any
+answer c = 1.
+
+All together, kappa may differ between the strata h of m that questions are drawn in: with Y_h yes answers to questions
+whose odds m / (1 - m) sum to e_h, and kappa_h ~ Gamma(a, a / kappa) before them, its mean is (Y_h + a) / (e_h + a /
+kappa), and the odds O_h of all absent pairs make kappa_h O_h words that were left out. kappa is the ratio of yeses
+and odds in the strata below 0.35: above, rho is no longer proportional to the odds.
 
 EM for p given c: rho completes the captions, p is fitted to completed captions; t ln(p c) + (1 - t) ln(1 - p c) never
 falls (`observed_log_likelihood`).
@@ -21,18 +28,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "STRATA",
     "Completeness",
     "complete",
     "completed_captions",
     "fit_completeness",
     "left_out",
     "observed_log_likelihood",
+    "odds_by_stratum",
 ]
 
 Floats = NDArray[np.float64]
 
+STRATA = (0.02, 0.05, 0.1, 0.2, 0.35)  # borders of the probability that questions are drawn in
+_STRATUM_PRIOR = 4.0  # a, in yes answers
 _GRID = np.exp(np.linspace(np.log(1e-3), np.log(50.0), 200))  # of kappa
-_WORD_VARIANCE = 1 / 2
+_WORD_VARIANCE, _SLOPE_VARIANCE = 1 / 4, 1 / 4
+_SLOPES = np.linspace(-1.0, 1.0, 21)  # b
 _MOST = 0.95  # of rho: nothing is certain that nobody has said
 _MOST_LIKELY = 0.99  # a yes: m is estimated, so odds that rule an answer out do not
 _EDGE = 1e-9
@@ -91,28 +103,70 @@ def fit_completeness(
     Parameters
     ----------
     n_given : (V,) tags that were given
-    absent_odds : (V,) sums of m / (1 - m) over the pairs that were not
+    absent_odds : (6,) sums of m / (1 - m) over the pairs that were not, by stratum of m (`odds_by_stratum`)
     """
-    odds = m / np.maximum(1 - m, _EDGE)
-    log_likelihood = _by_kappa(odds, np.asarray(yes, bool))  # (n, G)
+    odds, is_true = m / np.maximum(1 - m, _EDGE), np.asarray(yes, bool)
+    log_likelihood = _by_kappa(odds, is_true)  # (n, G)
     log_kappa = np.log(_GRID)
-    together = _normalised(log_likelihood.sum(axis=0) - _GRID)  # a weak prior: rather complete
-    centre = float(together @ log_kappa)
-    prior = -((log_kappa - centre) ** 2) / (2 * _WORD_VARIANCE)
+    stratum = np.digitize(m, STRATA)
+    centre = _centre(odds, stratum, is_true, word, n_given)
+    prior = -((log_kappa - centre[:, None]) ** 2) / (2 * _WORD_VARIANCE)
     by_word = np.zeros((len(n_given), len(_GRID)))
     np.add.at(by_word, word, log_likelihood)
     posterior = _normalised(by_word + prior)  # (V, G)
     share = 1 / (1 + _GRID)
     mean = posterior @ share
     deviation = np.sqrt(np.maximum(posterior @ share**2 - mean**2, 0))
-    # Medians: a word of which nobody was asked is as incomplete as the others, not more.
-    log_mean = posterior @ log_kappa
-    missing = np.exp(log_mean)
-    log_variance = np.maximum(posterior @ log_kappa**2 - log_mean**2, 0)
-    total, given = float(missing @ absent_odds), float(n_given.sum())
-    spread = float(np.sqrt((log_variance * (missing * absent_odds) ** 2).sum()))
+    total, spread = _left_out_altogether(odds, stratum, is_true, absent_odds)
+    given = float(n_given.sum())
     overall = given / max(given + total, _EDGE)
     return Completeness(mean, deviation, overall, spread * overall / max(given + total, _EDGE), len(word))
+
+
+def odds_by_stratum(m: Floats, given: Any) -> Floats:
+    """Sums (6,) of m / (1 - m) over the pairs (D, V) that were not given, by stratum of m."""
+    absent = np.asarray(m)[~np.asarray(given, bool)]
+    return np.bincount(np.digitize(absent, STRATA), absent / np.maximum(1 - absent, _EDGE), len(STRATA) + 1)
+
+
+def _centre(
+    odds: Floats, stratum: NDArray[np.int64], yes: NDArray[np.bool_], word: NDArray[np.int64], n_given: Floats
+) -> Floats:
+    """ln kappa + b z (V,): kappa by the ratio of yes answers and expected ones, b of highest posterior density."""
+    z = np.log(n_given + 0.5)
+    z = z - np.average(z, weights=n_given + 0.5)
+    kept = _proportional(stratum, yes)
+    found = []
+    for slope in _SLOPES:
+        expected = odds[kept] * np.exp(slope * z[word[kept]])
+        kappa = (yes[kept].sum() + 0.5) / (expected.sum() + 0.5)
+        rho = np.clip(kappa * expected, 1e-6, _MOST_LIKELY)
+        log_density = np.where(yes[kept], np.log(rho), np.log1p(-rho)).sum() - slope**2 / (
+            2 * _SLOPE_VARIANCE
+        )
+        found.append((log_density, np.log(kappa) + slope * z))
+    return max(found, key=lambda one: float(one[0]))[1]
+
+
+def _proportional(stratum: NDArray[np.int64], yes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Questions (n,) below the highest stratum, where rho is proportional to the odds; all, if hardly one was a yes."""
+    below: NDArray[np.bool_] = stratum < len(STRATA)
+    return below if (yes & below).sum() >= _STRATUM_PRIOR else np.ones(len(yes), bool)
+
+
+def _left_out_altogether(
+    odds: Floats, stratum: NDArray[np.int64], yes: NDArray[np.bool_], absent_odds: Floats
+) -> tuple[float, float]:
+    """How many words were left out, sum over h of kappa_h O_h, and its standard deviation."""
+    n = len(STRATA) + 1
+    n_yes, asked = np.bincount(stratum, yes, n), np.bincount(stratum, odds, n)
+    told = _proportional(stratum, yes)
+    base_yes, base = float(yes[told].sum()) + 0.5, float(odds[told].sum()) + 0.5
+    kappa = base_yes / base
+    shape, rate = n_yes + _STRATUM_PRIOR, asked + _STRATUM_PRIOR / kappa
+    by_stratum = float(((absent_odds / rate) ** 2 * shape).sum())
+    by_kappa = float((absent_odds * shape / rate**2).sum() * _STRATUM_PRIOR / kappa**2) ** 2
+    return float(absent_odds @ (shape / rate)), float(np.sqrt(by_stratum + by_kappa * base_yes / base**2))
 
 
 def completed_captions(given: Any, m: Floats, completeness: Completeness, least: float = 0.05) -> Floats:

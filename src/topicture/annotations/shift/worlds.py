@@ -119,7 +119,9 @@ def far_groups(
     Tags that never occur together make groups of their own: an owner who marks a few things, each on some photos.
     """
     found: dict[str, NDArray[np.int64]] = {}
-    group = connected_components(captions @ captions.T, directed=False)[1]
+    # Photos and words are linked, not photos with one another: a frequent word would link half of all pairs.
+    linked = sparse.block_array([[None, captions], [captions.T, None]])
+    group = connected_components(linked, directed=False)[1][: captions.shape[0]]
     apart = group.max() + 1 >= FEWEST_GROUPS
     if apart:
         found[TAGS] = group.astype(np.int64)

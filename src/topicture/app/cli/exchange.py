@@ -84,7 +84,10 @@ def export(
     path: Annotated[Path, typer.Argument(help="The file (or folder, for labelme and voc) to write.")],
     format: FormatOption = None,
     suggestions: Annotated[
-        float | None, typer.Option(help="Also undecided suggestions of at least this probability.")
+        float | None,
+        typer.Option(
+            help="Also undecided suggestions of at least this probability, with it (csv-long, jsonl, coco)."
+        ),
     ] = None,
     force: ForceOption = False,
     catalog: CatalogOption = None,
@@ -93,7 +96,9 @@ def export(
     """Write the tags of all photos to a file that other tools read."""
     result = find(catalog).export(path, format, suggestions=suggestions, force=force)
     print_json(result) if as_json else print(
-        f"Exported {counted(result.tags, 'tag')} of {counted(result.photos, 'photo')}: {printable(result.path)}"
+        f"Exported {counted(result.tags, 'tag')}"
+        + (f" and {counted(result.suggestions, 'suggestion')}" if result.suggestions else "")
+        + f" of {counted(result.photos, 'photo')}: {printable(result.path)}"
     )
     tell_lines("Left out", result.refused, quiet=as_json)
     finish(result.refused)
@@ -122,5 +127,9 @@ def import_(
         if result.boxes_left_out:
             boxes = counted(result.boxes_left_out, "box", "boxes")
             print(f"Of {boxes} only the words were taken: they were drawn on a picture of another shape.")
+        if result.suggestions_left_out:
+            print(
+                f"{counted(result.suggestions_left_out, 'suggestion')} in the file were not taken for tags."
+            )
     tell_lines("Refused", result.refused, quiet=as_json)
     finish(result.refused)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import JudgedPairs, cross_fitted
 from topicture.annotations.choice.trials import HeldOut
 from topicture.annotations.shift.calibration import Calibration, Evidence, Untagged, calibrate
-from topicture.annotations.shift.completeness import Completeness, fit_completeness, left_out
+from topicture.annotations.shift.completeness import Completeness, fit_completeness, left_out, odds_by_stratum
 from topicture.annotations.shift.worlds import TAGS, FarWorld
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
@@ -98,7 +98,7 @@ def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple
         word,
         truth[rows][row, word],
         given[rows].sum(axis=0).astype(np.float64),
-        odds.sum(axis=0),
+        odds_by_stratum(m, given[rows]),
     )
     soft = truth.astype(np.float64)
     targets = np.where(given[rows], 1.0, np.minimum(found.odds * odds, 1.0))

@@ -22,6 +22,8 @@ __all__ = ["Chosen", "choose_and_fit", "fit"]
 # Models that learn from nearly all groups, as the one that is used learns from all.
 N_FAR_FOLDS = 6
 MOST_FAR_IMAGES = 8000
+# Pairs of image and word that answers are kept for, to judge a model that was named: an eighth of a gigabyte.
+MOST_ANSWERS, FEWEST_JUDGED = 1 << 24, 500
 _STAGES = {"try": "Trying models", "learn": "Learning"}
 
 
@@ -68,16 +70,31 @@ def choose_and_fit(
         far = _far_scores(found.annotator, corpus, far_groups, seed, report, found.held_out.rows)
         return Chosen(found.annotator, found.trial, found.members, found.held_out, far)
     annotator = fit(model, corpus, "Learning", report, trace)
-    scores = held_out_again(
+    rows = _to_judge(corpus, seed)
+    asked: Any = slice(None) if rows is None else rows
+    found_again = held_out_again(
         annotator,
-        corpus,
-        also=judged,
-        groups=groups,
+        corpus if rows is None else corpus[rows],
+        also=judged[asked],
+        groups=None if groups is None else np.asarray(groups)[asked],
         seed=seed,
         on_fold=lambda done, total: report("Hiding tags", done, total),
     )
-    far = _far_scores(annotator, corpus, far_groups, seed, report)
+    scores = HeldOut(found_again.p, found_again.fold_of, rows)
+    far = _far_scores(annotator, corpus, far_groups, seed, report, rows)
     return Chosen(annotator, judge(model, corpus, scores), [], scores, far)
+
+
+def _to_judge(corpus: Corpus, seed: int) -> NDArray[np.int64] | None:
+    """Images that a model is judged on, and learns from for that, where all are too many; tagged ones first."""
+    most = max(MOST_ANSWERS // corpus.n_words, FEWEST_JUDGED)
+    if len(corpus) <= most:
+        return None
+    order = np.random.default_rng(seed).permutation(len(corpus))
+    order = order[np.argsort(~corpus.tagged[order], kind="stable")]
+    n_tagged = min(int(corpus.tagged.sum()), 3 * most // 4)
+    others = order[int(corpus.tagged.sum()) :][: most - n_tagged]
+    return np.sort(np.concatenate([order[:n_tagged], others]))
 
 
 def _far_scores(

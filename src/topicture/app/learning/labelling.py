@@ -90,7 +90,7 @@ def label_photo(
     calibration = trust.calibration if trust else UNTOLD
     return Labelled(
         str(path),
-        _best(calibration(sure), learned.vocabulary, shape),
+        _best(calibration(sure), learned.vocabulary, shape, known),
         tuple(placed_words(p, shape, learned.vocabulary, known, calibration, others)),
         pixels,
         labels,
@@ -147,11 +147,14 @@ def _certainties(
     return region_posterior(p, weights)
 
 
-def _best(sure: np.ndarray, vocabulary: Vocabulary, shape: RegionParts) -> tuple[RegionLabel, ...]:
+def _best(
+    sure: np.ndarray, vocabulary: Vocabulary, shape: RegionParts, known: Mapping[str, float]
+) -> tuple[RegionLabel, ...]:
+    """Where words of the photo are known, a region that rather shows another has none: nobody said or suggested it."""
     areas = np.bincount(shape.parts[:, 0].astype(int), weights=shape.parts[:, 5], minlength=len(sure))
-    return tuple(
-        RegionLabel(
-            n, vocabulary[best] if sure[n, best] >= NO_WORD else "", float(sure[n, best]), float(areas[n])
-        )
-        for n, best in enumerate(sure.argmax(axis=1).tolist())
-    )
+    allowed = {word for word in known if word in vocabulary} or set(vocabulary)
+    found = []
+    for n, best in enumerate(sure.argmax(axis=1).tolist()):
+        word = vocabulary[best] if sure[n, best] >= NO_WORD and vocabulary[best] in allowed else ""
+        found.append(RegionLabel(n, word, float(sure[n, best]), float(areas[n])))
+    return tuple(found)

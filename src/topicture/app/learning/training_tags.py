@@ -22,7 +22,7 @@ from topicture.store.files import LivingImage
 __all__ = ["MOST_PAIRS", "TrainingTags", "gather"]
 
 # Tables of more photos and words than this are sparse.
-MOST_PAIRS = 1 << 26
+MOST_PAIRS = 1 << 25
 _PRESENT, _REJECTED, _GIVEN, _ASKED = 1, 2, 4, 8
 
 

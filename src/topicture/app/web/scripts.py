@@ -55,13 +55,13 @@ def scripts() -> dict[str, Script]:
         for module in _in_order(always.union(*needs.values()))
         if module in always or sum(module in needed for needed in needs.values()) > 1
     ]
-    found = {SHARED: _ONCE + "".join(map(_as_function, shared)) + f"export {{ once, {_names(shared)} }};\n"}
+    found = {SHARED: _ONCE + "".join(map(_as_function, shared)) + f"export{{once,{_names(shared)}}};\n"}
     for page, needed in needs.items():
         own = [module for module in _in_order(needed) if module not in shared]
         taken = [
             module for module in shared if module == frame or any(module in _imports(each) for each in own)
         ]
-        start = f'import {{ once, {_names(taken)} }} from "./{SHARED}.js";\n{_name(frame)}();\n'
+        start = f'import{{once,{_names(taken)}}}from "./{SHARED}.js";\n{_name(frame)}();\n'
         found[page.stem] = start + "".join(map(_as_function, own[:-1])) + _body(page)
     return {name: _script(text) for name, text in found.items()}
 
@@ -87,8 +87,8 @@ def _in_order(modules: set[Path]) -> list[Path]:
 
 
 def _as_function(module: Path) -> str:
-    exported = ", ".join(_EXPORT.findall(module.read_text("utf-8")))
-    return f"const {_name(module)} = once(() => {{\n{_body(module)}return {{ {exported} }};\n}});\n"
+    exported = ",".join(_EXPORT.findall(module.read_text("utf-8")))
+    return f"const {_name(module)}=once(()=>{{\n{_body(module)}return{{{exported}}}}})\n"
 
 
 def _body(module: Path) -> str:
@@ -96,10 +96,11 @@ def _body(module: Path) -> str:
 
     def taken(match: re.Match) -> str:
         values = f"{_name((module.parent / match[2]).resolve())}();\n"
-        return values if match[1] is None else f"const {{ {match[1]} }} = {values}"
+        return values if match[1] is None else f"const{{{match[1].replace(' ', '')}}}={values}"
 
     text = _EXPORT.sub("", _IMPORT.sub(taken, module.read_text("utf-8")))
-    return _INDENT.sub("", _REMARK.sub("", _COMMENT.sub("", text)))
+    squeezed = _INDENT.sub("", _REMARK.sub("", _COMMENT.sub("", text)))
+    return re.sub(r" (=>|===|!==|&&|\?\?) ", r"\1", squeezed)  # which no text of ours has in it
 
 
 def _name(module: Path) -> str:
@@ -107,7 +108,7 @@ def _name(module: Path) -> str:
 
 
 def _names(modules: list[Path]) -> str:
-    return ", ".join(map(_name, modules))
+    return ",".join(map(_name, modules))
 
 
 def _script(text: str) -> Script:
@@ -129,4 +130,4 @@ def _answer(request: Request) -> Response:
     return Response(script.text, media_type="text/javascript", headers=headers)
 
 
-ROUTE = Route("/static/scripts/{name}.js", _answer, methods=["GET"])
+ROUTE = Route("/static/scripts/{name:str}.js", _answer, methods=["GET"])

@@ -65,7 +65,9 @@ def _annotations(content: dict, file: str, collect: Collector, photos: dict, wor
             if word is None:
                 raise FormatError(f"category {record['category_id']} is not in the file, or was refused")
             box = record.get("bbox")
-            if not box:
+            if record.get("suggested") is True and "score" in record:  # as we write them
+                photo.add_suggestion(word, record["score"])
+            elif not box:
                 photo.add_word(word)
             elif not isinstance(box, list) or len(box) != 4:
                 raise FormatError("a box must be a list of four numbers")
@@ -103,8 +105,10 @@ def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
         if item.size:
             image |= {"width": item.size[0], "height": item.size[1]}
         images.append(image)
+        chance = dict(item.suggested)
         for word in item.plain_words:
-            annotations.append({"image_id": n, "category_id": numbers[word]})
+            more = {"score": chance[word], "suggested": True} if word in chance else {}
+            annotations.append({"image_id": n, "category_id": numbers[word], **more})
         for box in item.boxes:
             place = {"bbox": [box.x, box.y, box.w, box.h], "area": round(box.w * box.h, 3), "iscrowd": 0}
             annotations.append({"image_id": n, "category_id": numbers[box.word], **place})

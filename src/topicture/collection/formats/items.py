@@ -80,6 +80,8 @@ class Item:
         Sorted.
     size : (width, height), optional
         Of the picture in pixels, where it is known.
+    suggested : tuple of (word, probability)
+        Words that nobody has decided on, sorted; they are among `words`, too.
 
     Raises BadWord or FormatError where a part is not valid.
     """
@@ -88,16 +90,19 @@ class Item:
     words: tuple[str, ...] = ()
     boxes: tuple[Box, ...] = ()
     size: tuple[int, int] | None = None
+    suggested: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", clean_path(self.path))
+        suggested = {clean_word(word): _probability(p) for word, p in self.suggested}
+        object.__setattr__(self, "suggested", tuple(sorted(suggested.items())))
         if self.size is not None:
             object.__setattr__(self, "size", _clean_size(*self.size))
         boxes = tuple(sorted(self.boxes))
         for box in boxes:
             box.check_inside(self.size)
         object.__setattr__(self, "boxes", boxes)
-        words = {*map(clean_word, self.words), *(box.word for box in boxes)}
+        words = {*map(clean_word, self.words), *(box.word for box in boxes), *suggested}
         object.__setattr__(self, "words", tuple(sorted(words)))
 
     @property
@@ -158,6 +163,13 @@ def number(value: object) -> float:
     raise FormatError(f"'{printable(str(value))[:40]}' is not a finite number")
 
 
+def _probability(value: object) -> float:
+    result = number(value)
+    if not 0 <= result <= 1:
+        raise FormatError(f"{result:g} is not a probability between 0 and 1")
+    return result
+
+
 def _clean_size(width: object, height: object) -> tuple[int, int]:
     values = number(width), number(height)
     if not all(value >= 1 and value.is_integer() for value in values):
@@ -178,6 +190,13 @@ class Draft:
     size: tuple[int, int] | None = None
     words: list[str] = field(default_factory=list)
     boxes: list[Box] = field(default_factory=list)
+    suggested: dict[str, float] = field(default_factory=dict)
+
+    def add_suggestion(self, text: object, probability: object) -> None:
+        """Add a word that nobody has decided on; raises BadWord or FormatError."""
+        if not isinstance(text, str):
+            raise FormatError(f"'{printable(str(text))[:40]}' is not a word")
+        self.suggested[clean_word(text)] = _probability(probability)
 
     def add_word(self, text: object) -> None:
         """Add a word for the whole photo; raises BadWord or FormatError."""
@@ -241,5 +260,6 @@ class Collector:
                         draft.file, draft.where, f"photo '{printable(draft.path)}' is not in the collection"
                     )
                     continue
-            items.append(Item(draft.path, tuple(draft.words), tuple(draft.boxes), draft.size))
+            suggested = tuple(draft.suggested.items())
+            items.append(Item(draft.path, tuple(draft.words), tuple(draft.boxes), draft.size, suggested))
         return Imported(tuple(items), tuple(self._refused))

@@ -1,7 +1,8 @@
 """JSON lines as in a Hugging Face image folder (`metadata.jsonl`): an object for each photo.
 
 `file_name` names the photo, `words` lists its words, `objects` has parallel lists `bbox` ([x, y, width, height] in
-pixels) and `categories` (words), `width` and `height` are those of the picture.
+pixels) and `categories` (words), `width` and `height` are those of the picture. `probabilities` has those of the
+words that are only suggested, with how probable they are.
 """
 
 from collections.abc import Sequence
@@ -37,9 +38,16 @@ def read(path: Path, collect: Collector) -> None:
 
 
 def _take(record: dict[str, Any], photo: Draft, file: str, where: str, collect: Collector) -> None:
+    chances = record.get("probabilities")
+    suggested = chances if isinstance(chances, dict) else {}
+    for word, chance in suggested.items():
+        with collect.entry(file, f"{where}, probabilities"):
+            photo.add_suggestion(word, chance)
     for name in _LISTS:
         values = record.get(name)
         for value in values if isinstance(values, list) else [] if values is None else [values]:
+            if isinstance(value, str) and value in suggested:
+                continue
             with collect.entry(file, f"{where}, {name}"):
                 photo.add_word(value)
     objects = record.get("objects")
@@ -63,9 +71,12 @@ def _take(record: dict[str, Any], photo: Draft, file: str, where: str, collect: 
 def encode(path: Path, items: Sequence[Item]) -> dict[str, bytes]:
     """A line for each photo; all lines have the same fields, as loaders of such files expect."""
     with_sizes, with_boxes = any(item.size for item in items), any(item.boxes for item in items)
+    with_suggestions = any(item.suggested for item in items)
     lines = []
     for item in items:
         record: dict[str, Any] = {"file_name": item.path, "words": item.words}
+        if with_suggestions:
+            record["probabilities"] = dict(item.suggested)
         if with_sizes:
             record["width"], record["height"] = item.size or (None, None)
         if with_boxes:

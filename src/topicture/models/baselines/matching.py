@@ -56,8 +56,7 @@ _RATE = 1e-2
 # Images that a batch is matched with in one step; a random part of more.
 _MOST_MATCHED = 4096
 # More untagged images are not used, nor more answers for words; of an answer this many words are kept.
-_MOST_TAUGHT, _MOST_ANSWERS = 10_000, 1 << 26
-_TAUGHT_WORDS = 20
+_MOST_TAUGHT, _MOST_ANSWERS, _TAUGHT_WORDS = 10_000, 1 << 26, 20
 _MOST_REMEMBERED = 20_000  # tagged images; an answer looks at all of them
 # Updates: this many rounds over the tagged images, within these bounds.
 _ROUNDS, _UPDATES = 40, (80, 600)

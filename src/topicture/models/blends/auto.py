@@ -50,6 +50,7 @@ _VIEWS = ("descriptor", "visual_words", "region_words", "regions")
 _MOST_TRIED = 8000
 _MOST_TAGGED = 6000
 _SMALL = 2000
+_MOST_GROWTH = 3.0
 
 
 @dataclass
@@ -154,7 +155,8 @@ class Auto(Annotator):
         self.fold_of_[sample] = fold_of
         half_of = folds_of(some.without_captions(fold_of != 0), 2, seed=rng, groups=groups)
         p_w = word_frequencies_of_folds(corpus, self.fold_of_)
-        growth = len(corpus) / len(some)
+        # What would take longer for all learns from a part: nobody need give way to that.
+        growth = min(len(corpus) / len(some), _MOST_GROWTH)
         trials = Trials(some, fold_of, half_of, p_w[0], self.seed, growth, callback, self.budget_bytes)
         tried, left_out = trials.run(members, deadline)
         inside = fold_of >= 0

@@ -1,4 +1,4 @@
-r"""Link-LDA: two modalities, one vector of proportions per image [erosheva2004, shao2010]. docs/models.md 3.7 and 3.2.
+r"""Link-LDA: two modalities, one vector of proportions an image [erosheva2004, shao2010]. docs/models.md 3.7 and 3.2.
 
 theta ~ Dir(alpha); every visual token z ~ Cat(theta), f ~ Cat(B[z]); every word token v ~ Cat(theta),
 w ~ Cat(Phi[v]); B[k] ~ Dir(eta_b), Phi[k] ~ Dir(eta_phi).
@@ -7,7 +7,8 @@ Symbol -> code, shape:  alpha -> alpha K | Dirichlet posteriors of B, Phi -> rB 
   phi of visual and word tokens -> never stored: softmax(E[log .] + h), one h (K,) for all tokens of an image
 Both modalities have the same updates, so their tokens are one list and their tables one table of U + V rows. With
 T = exp E[log .] and x = exp h, phi_uk = T_uk x_k / norm_u and norm = T x: a sweep is two products of the image's own
-rows of T with a vector, and the statistics are T times a sum of rank-one terms (em.Outer).
+rows of T with a vector, and the statistics are T times a sum of rank-one terms (em.Outer). Values and sweeps are in
+link_tokens.py; the second algorithm, collapsed variational inference, in cvb0.py.
 Differs from the papers: alpha and, if wanted, eta_b and eta_phi are learned; untagged images take part; training may
 begin with stochastic natural-gradient steps [hoffman2013]. Prediction ends an image's sweeps when its tokens no longer
 move, not when its bound does.
@@ -18,13 +19,26 @@ from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.corpus.batches import Image, Sizes
+from topicture.models.counts import cvb0
+from topicture.models.counts.link_tokens import (
+    Params,
+    Posterior,
+    Stats,
+    Tables,
+    even_gamma,
+    init_params,
+    log_weights,
+    sample,
+    scaled,
+    share_out,
+    sweeps,
+    tokens_of,
+)
 from topicture.models.em import loop as em
 from topicture.models.em.expfam import (
     dirichlet_expected_log,
@@ -32,7 +46,6 @@ from topicture.models.em.expfam import (
     fit_dirichlet,
     fit_symmetric_dirichlet,
 )
-from topicture.models.em.start import clusters, soft_assignment
 from topicture.models.em.stochastic import StochasticAnnotator
 
 __all__ = ["LinkLDA", "Params", "Posterior", "Settings", "Stats", "Tables", "infer", "model", "sample"]
@@ -43,87 +56,18 @@ __all__ = ["LinkLDA", "Params", "Posterior", "Settings", "Stats", "Tables", "inf
 class Settings(NamedTuple):
     """What changes the compiled code."""
 
-    n_sweeps: int  # at most this many sweeps of an image in one E-step
+    n_sweeps: int  # at most so many sweeps of an image in one E-step
     still: float = 0.0  # an image is done when a sweep moves no larger share of its tokens; 0: all sweeps
     learn_alpha: bool = True
     learn_eta: bool = False
 
 
-class Params(NamedTuple):
-    alpha: Any  # (K,)
-    rB: Any  # (K, U)
-    rPhi: Any  # (K, V)
-    eta_b: Any  # ()
-    eta_phi: Any  # ()
-
-
-class Tables(NamedTuple):
-    """One row a token type, visual words first. Rows are divided by their largest entry, which phi does not notice."""
-
-    alpha: Any  # (K,)
-    T: Any  # (U + V, K) exp(E[log .] - log_top)
-    log_top: Any  # (U + V,)
-    n_visual: Any  # () U
-
-
-class Posterior(NamedTuple):
-    """q of one image: theta ~ Dir(gamma), and every token's phi = softmax(E[log .] + h)."""
-
-    gamma: Any  # (K,)
-    h: Any  # (K,)
-
-
-class Stats(NamedTuple):
-    n_images: Any  # ()
-    log_theta: Any  # (K,) sum of E[log theta]
-    tokens: Any  # (U + V, K) expected counts, still to be multiplied by T
-
-
 # --- Start -----------------------------------------------------------------------------------------------------
-
-
-def sample(
-    rng: np.random.Generator,
-    alpha: Any,
-    B: Any,
-    Phi: Any,
-    n_images: int,
-    n_visual: int = 10,
-    n_words: int = 3,
-) -> Corpus:
-    """The story above: images with this many visual words and words on average."""
-    theta = rng.dirichlet(alpha, n_images)
-    visual = np.stack([rng.multinomial(rng.poisson(n_visual), p) for p in theta @ B])
-    words = np.stack([rng.multinomial(1 + rng.poisson(n_words - 1), p) for p in theta @ Phi])
-    return Corpus.from_arrays(captions=words, visual_words=visual)
-
-
-def init_params(
-    corpus: Corpus,
-    n_topics: int,
-    alpha: float,
-    etas: tuple[float, float],
-    start: str,
-    rng: np.random.Generator,
-) -> Params:
-    """ "random": almost flat topics. "kmeans": clusters of visual histograms, half of the mass spread evenly."""
-    K, U, V = n_topics, corpus.visual_words.shape[1], corpus.n_words  # type: ignore[union-attr]
-    if start == "random":
-        # Noise of one part in seven: less leaves long images undecided for many passes, more decides for the topics.
-        counts = rng.gamma(50.0, 1 / 50, (U + V, K))
-    else:
-        F = sparse.csr_array(corpus.visual_words)
-        totals = np.maximum(np.asarray(F.sum(axis=1)), 1e-300)
-        labels = clusters(sparse.csr_array(F.multiply(1 / totals[:, None])), K, rng)
-        counts = sparse.hstack([F, corpus.captions]).T @ soft_assignment(labels, K)
-    rB, rPhi = etas[0] + counts[:U].T, etas[1] + counts[U:].T
-    return Params(np.full(K, alpha), rB, rPhi, np.float64(etas[0]), np.float64(etas[1]))
 
 
 def init_posterior(tables: Tables, image: Image) -> Posterior:
     """gamma = alpha + (number of tokens)/K, as if they were spread evenly."""
-    _, c = _tokens(tables, image)
-    gamma = tables.alpha + jnp.sum(c) / tables.alpha.shape[0]
+    gamma = even_gamma(tables, image)
     return Posterior(gamma, _log_proportions(gamma))
 
 
@@ -132,34 +76,13 @@ def init_posterior(tables: Tables, image: Image) -> Posterior:
 
 def expected(params: Params) -> Tables:
     """exp E[log B] and exp E[log Phi], one row per word, scaled."""
-    rows = [dirichlet_expected_log(r).T for r in (params.rB, params.rPhi)]
-    log_T = jnp.concatenate(rows)
-    top = jnp.max(log_T, axis=1)
-    return Tables(params.alpha, jnp.exp(log_T - top[:, None]), top, jnp.asarray(params.rB.shape[1]))
+    return scaled(params.alpha, [dirichlet_expected_log(r) for r in (params.rB, params.rPhi)])
 
 
 def e_step(settings: Settings, tables: Tables, image: Image, q: Posterior) -> tuple[Posterior, Stats]:
     """Sweeps from gamma: phi = softmax(E[log .] + Elog(gamma)), then gamma = alpha + sum of counts times phi."""
-    ids, c = _tokens(tables, image)
-    rows = tables.T[ids]  # gathered once for all the sweeps
-    enough = settings.still * jnp.sum(c)
-
-    def sweep(state):
-        gamma, _, _, _, i = state
-        h = _log_proportions(gamma)
-        norm, n = _share_out(rows, c, h)
-        new = tables.alpha + n
-        return new, h, norm, jnp.sum(jnp.abs(new - gamma)), i + 1
-
-    def unfinished(state):
-        moved, i = state[-2:]
-        # Without a threshold all images of a block end together, which spares the selection among them.
-        return (i < settings.n_sweeps) & (moved > enough) if settings.still else i < settings.n_sweeps
-
-    start = (q.gamma, q.h, jnp.ones_like(c), jnp.full((), jnp.inf, c.dtype), 0)
-    gamma, h, norm, _, _ = jax.lax.while_loop(unfinished, sweep, start)
-    tokens = em.Outer(ids, c / norm, jnp.exp(h), size=tables.T.shape[0])
-    return Posterior(gamma, h), Stats(jnp.ones((), c.dtype), dirichlet_expected_log(gamma), tokens)
+    new, tokens = sweeps(_log_proportions, settings.n_sweeps, settings.still, tables, image, q.gamma)
+    return new, Stats(jnp.ones((), new.gamma.dtype), dirichlet_expected_log(new.gamma), tokens)
 
 
 def elbo(tables: Tables, image: Image, q: Posterior) -> Any:
@@ -167,8 +90,8 @@ def elbo(tables: Tables, image: Image, q: Posterior) -> Any:
 
     sum_u c_u (ln norm_u + log_top_u) + sum_k n_k (Elog(gamma)_k - h_k) - KLDir(gamma || alpha), n = sum_u c_u phi_u.
     """
-    ids, c = _tokens(tables, image)
-    norm, n = _share_out(tables.T[ids], c, q.h)
+    ids, c = tokens_of(tables, image)
+    norm, n = share_out(tables.T[ids], c, q.h)
     likelihood = jnp.sum(c * (jnp.log(norm) + tables.log_top[ids]))
     links = jnp.sum(n * (dirichlet_expected_log(q.gamma) - q.h))
     return likelihood + links - dirichlet_kl(q.gamma, tables.alpha)
@@ -207,27 +130,8 @@ def model(settings: Settings) -> em.Model:
     return em.Model(("captions", "visual_words"), expected, init_posterior, e_step_, elbo, m_step_, log_prior)
 
 
-def _tokens(tables: Tables, image: Image) -> tuple[Any, Any]:
-    """Rows of T and counts of all tokens of an image, (n,): its visual words, then its words."""
-    ids = jnp.concatenate([image.visual.ids, image.words.ids + tables.n_visual.astype(image.words.ids.dtype)])
-    return ids, jnp.concatenate([image.visual.counts, image.words.counts])
-
-
 def _log_proportions(gamma: Any) -> Any:
-    """Elog(gamma) less its largest entry, (K,), and not so low that norm = T exp(h) could underflow.
-
-    Every row of T has an entry 1. The floor is reached by topics without tokens where alpha < 1/560 (float32: 1/70);
-    phi then stays a distribution, and the bound a bound.
-    """
-    e = dirichlet_expected_log(gamma)
-    return jnp.maximum(e - jnp.max(e), 0.8 * jnp.log(jnp.finfo(gamma.dtype).tiny))
-
-
-def _share_out(rows: Any, c: Any, h: Any) -> tuple[Any, Any]:
-    """norm_u = sum_k T_uk exp(h_k), (n,), and the expected counts n_k = sum_u c_u phi_uk, (K,)."""
-    x = jnp.exp(h)
-    norm = rows @ x
-    return norm, x * ((c / norm) @ rows)
+    return log_weights(dirichlet_expected_log(gamma))
 
 
 def _fit_eta(eta: Any, r: Any) -> Any:
@@ -284,6 +188,8 @@ class LinkLDA(StochasticAnnotator):
     tau0, kappa : step t = 0, 1, ... goes (tau0 + t)^-kappa of the way
     start : "random" or "kmeans"
     n_sweeps : sweeps over the tokens of an image in a pass
+    algorithm : "variational" (mean field), or "cvb0" (collapsed: less biased on images of few tokens, alpha and the
+        etas stay as they are; the objective is the log density of a mode, not a bound)
     max_iter, tol, n_init, seed : of the passes over all images; the restart with the largest objective is kept
     precision : "float64" or "float32" for the E-step
     """
@@ -300,6 +206,7 @@ class LinkLDA(StochasticAnnotator):
     learn_eta: bool = False
     start: str = "random"
     n_sweeps: int = 8
+    algorithm: str = "variational"
 
     def transform(self, corpus: Corpus, *, use_captions: bool = False) -> np.ndarray:
         """E[theta] of every image, (D, K), from its visual words alone or, if wanted, with its caption.
@@ -308,24 +215,34 @@ class LinkLDA(StochasticAnnotator):
         """
         self._check_usable(corpus)
         seen = corpus if use_captions else corpus.without_captions()
-        return self._values(proportions, seen, self.n_topics)
+        fn = cvb0.proportions if self.algorithm == "cvb0" else proportions
+        return self._values(fn, seen, self.n_topics)
 
     def log_likelihood(self, corpus: Corpus) -> np.ndarray:
-        """A lower bound of log p(visual words, caption) of every image, (D,)."""
+        """A lower bound of log p(visual words, caption) of every image, (D,), from q(theta), whatever the algorithm."""
         self._check_usable(corpus)
-        return self._values(bound, corpus)
+        tables = em.tables(model(COLD), self.params_), word_means(self.params_)
+        found = np.zeros(len(corpus))
+        for rows, values in em.map_images(bound, tables, self._batches(corpus)):
+            found[rows] = values
+        return found
 
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("start", ("random", "kmeans"))
+        self._check_choice("algorithm", ("variational", "cvb0"))
         self._check_steps("n_sweeps")
         for name in ("alpha", "eta_visual", "eta_words"):
             self._require(name, getattr(self, name) >= 1e-3, "be at least 0.001")
 
     def _model(self) -> em.Model:
+        if self.algorithm == "cvb0":
+            return cvb0.model(self.n_sweeps)
         return model(Settings(self.n_sweeps, learn_alpha=self.learn_alpha, learn_eta=self.learn_eta))
 
     def _first_model(self) -> em.Model:
+        if self.algorithm == "cvb0":
+            return cvb0.model(self.n_sweeps)
         # While the topics are still alike, so are the proportions, and alpha would run away: it is learned later.
         return model(Settings(self.n_sweeps, learn_alpha=False))
 
@@ -343,4 +260,4 @@ class LinkLDA(StochasticAnnotator):
         return em.tables(self._model(), self.params_), word_means(self.params_)
 
     def _annotate_image(self) -> Callable[[Any, Image], Any]:
-        return annotate
+        return cvb0.annotate if self.algorithm == "cvb0" else annotate

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topicture.annotations.shift.completeness import STRATA
 from topicture.app.learning.reports import load_report
 from topicture.app.verbs.asking.left_out import Absent, absent_words, has_index, left_out
 from topicture.app.verbs.asking.question import Question
@@ -29,7 +30,6 @@ __all__ = [
     "with_missing",
 ]
 
-STRATA = (0.02, 0.05, 0.1, 0.2, 0.35)  # borders of the probability
 SHARE_OF_QUESTIONS = 0.1
 AUDITED = 30
 

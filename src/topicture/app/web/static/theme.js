@@ -3,5 +3,5 @@ try {
   const theme = localStorage.getItem("topicture-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // Storage can be switched off; the system's theme it is.
+  // The system's it is.
 }

@@ -64,7 +64,7 @@ async function offerLast() {
   const { steps } = await get("history", { limit: 100 });
   const last = steps.find((each) => !each.undone);
   if (!last) return toast("There is nothing to undo.");
-  toast(`Nothing that was done in this tab is left to undo. Before or elsewhere: ${last.text}.`, { action: { label: "Take back", act: () => undo(last) }, seconds: 12 });
+  toast(`Nothing that was done in this tab is left to undo. Before: ${last.text}.`, { action: { label: "Take back", act: () => undo(last) }, seconds: 12 });
 }
 
 shortcut(["z", "Ctrl+z"], "Undo the last decision of this tab", () => undo());

@@ -3,6 +3,7 @@ import { h } from "./dom.js";
 import { shortcut } from "./keys.js";
 
 const KEYS = [..."1234567890bcdeijkmopquwy,.-;"]; // none of them means anything else on a page of tiles
+const SENTENCE = "A key on every photo, to tick or untick it";
 const KEPT = "topicture-tile-keys";
 let on = false;
 try {
@@ -59,8 +60,8 @@ export function tileKeys(grid, shown, act) {
     draw();
   }
 
-  const button = h("button", { type: "button", class: "quiet keys-button", title: "A key on every photo, to tick or untick it", onclick: turn }, "Keys ", h("kbd", {}, "f"));
-  shortcut("f", "A key on every photo, to tick or untick it", turn);
+  const button = h("button", { type: "button", class: "quiet keys-button", title: SENTENCE, onclick: turn }, "Keys ", h("kbd", {}, "f"));
+  shortcut("f", SENTENCE, turn);
   shortcut(KEYS, "", (event) => on && type(event));
   return { button, draw };
 }

@@ -1,0 +1,79 @@
+"""What `learn` and `annotate` do with tables too large to be held, on a small collection that counts as large."""
+
+import numpy as np
+import pytest
+from photo_folder import copy_library, learn, make_library
+from scipy import sparse
+
+from topicture.app.learning import choosing, learning, training_tags
+from topicture.app.learning.annotating import annotate
+from topicture.app.learning.training_tags import gather
+from topicture.app.verbs.library import Library
+from topicture.corpus import Vocabulary
+from topicture.models import base
+from topicture.search import files
+from topicture.store import Catalog
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    library = make_library(tmp_path_factory.mktemp("photos"))
+    learn(library)
+    return library
+
+
+@pytest.fixture
+def library(learned, tmp_path):
+    copy_library(learned.folder.parent, tmp_path / "photos")
+    return Library.find(tmp_path / "photos")
+
+
+def test_sparse_tables_say_what_dense_ones_say(learned, monkeypatch):
+    with Catalog.open(learned.folder) as catalog:
+        dense = gather(catalog, 3)
+        monkeypatch.setattr(training_tags, "MOST_PAIRS", 0)
+        large = gather(catalog, 3)
+    assert sparse.issparse(large.truth)
+    np.testing.assert_array_equal(large.judged, dense.judged)
+    rows = np.arange(len(dense.images))[::-2]
+    words = Vocabulary([*dense.vocabulary.words[::-1], "new"])
+    for some, same in (
+        (large.at(rows), dense.at(rows)),
+        (large.in_words(words).at(rows), dense.in_words(words).at(rows)),
+    ):
+        for table in ("truth", "known", "rejected", "given", "asked", "captioned"):
+            np.testing.assert_array_equal(getattr(some, table), getattr(same, table))
+    np.testing.assert_array_equal(dense.at(rows).truth, dense.truth[rows])
+
+
+def test_learning_of_large_tables_is_trusted_as_much(library, monkeypatch):
+    before = library.learn("knn", regions=False, workers=0)
+    for module in (training_tags, learning):
+        monkeypatch.setattr(module, "MOST_PAIRS", 0)
+    after = library.learn("knn", regions=False, workers=0)
+    assert after.trials == before.trials
+    assert abs(after.calibration_error - before.calibration_error) < 0.02
+
+
+def test_a_named_model_is_judged_on_a_part_of_many(library, monkeypatch):
+    monkeypatch.setattr(choosing, "MOST_ANSWERS", 0)
+    monkeypatch.setattr(choosing, "FEWEST_JUDGED", 30)
+    assert 0 < library.learn("knn", regions=False, workers=0).trials[0].mean <= 1
+
+
+def test_blocks_and_postings_suggest_and_find_the_same(library, monkeypatch):
+    def outcome():
+        with Catalog.open(library.folder, write=True) as catalog:
+            told = annotate(catalog, workers=0)
+            rows = catalog.database.execute("SELECT image, word, probability FROM suggestions").fetchall()
+        word = library.queue("certain", limit=1)[0].word
+        return told, sorted(rows), [hit.path for hit in library.search(word, 5)]
+
+    whole = outcome()
+    monkeypatch.setattr(base, "_BLOCK_IMAGES", (7, 7))
+    monkeypatch.setattr(files, "MANY_NUMBERS", 0)
+    parts = outcome()
+    assert parts[0] == whole[0]
+    assert parts[2] == whole[2]
+    assert [row[:2] for row in parts[1]] == [row[:2] for row in whole[1]]
+    np.testing.assert_allclose([row[2] for row in parts[1]], [row[2] for row in whole[1]], rtol=1e-6)
