@@ -37,7 +37,10 @@ smartquotes = False
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 4
-suppress_warnings = ["config.cache"]  # the gallery's scraper is a function, which can't be kept between builds
+suppress_warnings = [
+    "config.cache",  # the gallery's scraper is a function, which can't be kept between builds
+    "ref.python",  # a word such as "steps" in a docstring is the name of several things
+]
 
 # --- Gallery -------------------------------------------------------------------------------------------------------
 
@@ -66,7 +69,11 @@ sphinx_gallery_conf = {
 # --- Public names --------------------------------------------------------------------------------------------------
 
 autosummary_generate = True
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {
+    "members": True,
+    # scikit-learn's, whose docstrings lead to pages of its own
+    "exclude-members": "set_fit_request,set_score_request,set_predict_request,get_metadata_routing",
+}
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
@@ -78,6 +85,12 @@ templates_path = ["site/templates"]
 def setup(app):
     """Docstrings are plain text with formulas such as |x| and x_, which reStructuredText would take for something else."""
     app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _escape(lines))
+    app.connect("source-read", _within_the_site)
+
+
+def _within_the_site(app, name, source):
+    """The README is the first page of the repository; on the site that is the tour."""
+    source[0] = re.sub(r"\]\(\.\./README\.md[^)]*\)", "](tour.md)", source[0])
 
 
 def _escape(lines):
