@@ -10,6 +10,8 @@ from PIL import Image
 from topicture.app.learning.training_tags import hidden_together, moments
 from topicture.app.verbs.browsing.listing import PhotoFilter
 from topicture.app.verbs.library import Library
+from topicture.collection.metadata.keywords import photo_keywords
+from topicture.collection.sidecar.write import Tag, write_sidecar
 from topicture.corpus import Corpus
 
 DAYS = {"a.jpg": 1, "a-edited.jpg": 1, "b.jpg": 2, "c.jpg": 3}
@@ -99,3 +101,53 @@ def test_learning_hides_an_edited_copy_with_its_original(library):
     assert group["a.jpg"] == group["a-edited.jpg"]
     assert len(set(group.values())) == 4
     assert np.isnan(moments(images)).sum() == 1
+
+
+def test_the_sidecars_of_a_raw_file_are_those_of_the_photo_made_of_it(tmp_path):
+    """Read by either name, noticed when they change, and left as they are when tags are written."""
+    root = tmp_path / "photos"
+    for name, content in {
+        "img_1.jpg": jpeg(0, ["rose"]),
+        "IMG_1.CR2": b"II*\0 raw",
+        "IMG_1.CR2.xmp": xmp(["tiger"]),  # as darktable and digiKam name it
+        "IMG_2.jpg": jpeg(1),
+        "IMG_2.NEF": b"MM\0* raw",
+        "IMG_2.xmp": xmp(["lion"]),  # as Lightroom names it
+        "IMG_2.jpg.xmp": xmp(["cat"]),
+        "IMG_3.jpg": jpeg(2),
+        "IMG_3.jpg.xmp": xmp(["own"]),
+        "IMG_3.xmp": xmp(["nobody's"]),  # there is no RAW file: only one of them counts
+    }.items():
+        put(root / name, content)
+    library = Library.create(root, recipe=RECIPE)
+    assert library.scan().files == 3
+
+    def words(name):
+        return {tag.word for tag in library.tags(name)}
+
+    assert (words("img_1.jpg"), words("IMG_2.jpg")) == ({"rose", "tiger"}, {"lion", "cat"})
+    assert words("IMG_3.jpg") == {"own"}
+    assert library.scan().unchanged == 3
+    put(root / "IMG_1.CR2.xmp", xmp(["tiger", "night"]))
+    os.utime(root / "IMG_1.CR2.xmp", (LONG_AGO + 50, LONG_AGO + 50))
+    assert library.scan().decisions == 1
+    assert words("img_1.jpg") == {"rose", "tiger", "night"}
+    before = {path: path.read_bytes() for path in root.glob("*.xmp") if path.name != "IMG_2.jpg.xmp"}
+    for name in ("img_1.jpg", "IMG_2.jpg"):
+        library.decide(name, ["ours"], "present")
+    assert library.write(regions=False).pending == ()
+    assert {path: path.read_bytes() for path in before} == before
+    assert b"ours" in (root / "img_1.jpg.xmp").read_bytes()
+    assert b"ours" in (root / "IMG_2.jpg.xmp").read_bytes()
+    assert library.scan().decisions == 0
+
+
+def test_a_raw_file_alone_has_the_sidecar_of_either_name(tmp_path):
+    raw = tmp_path / "IMG_1.CR2"
+    raw.write_bytes(b"II*\0 raw")
+    for name, word in (("IMG_1.xmp", "shared"), ("IMG_1.CR2.xmp", "own")):
+        (tmp_path / name).write_bytes(xmp([word]))
+        assert "ours" not in photo_keywords(raw).words
+        write_sidecar(raw, add=[Tag("ours")])
+        assert set(photo_keywords(raw).words) == {word, "ours"}
+        assert b"ours" in (tmp_path / name).read_bytes()

@@ -209,7 +209,7 @@ def _read(
             if found.size == 0:  # a placeholder, or a copy under way; and all empty files are alike
                 raise OSError(None, "an empty file")
             content = former if former and _has_same_photo(found, before) else picture_id(path)
-            keywords = photo_keywords(path)
+            keywords = photo_keywords(path, found.raw_sidecars)
         except Exception as error:
             skipped.append(f"{printable(found.path)}: can't be read ({_reason(error)})")
             continue

@@ -54,8 +54,8 @@ class Keywords:
     taken: str | None = None
 
 
-def photo_keywords(path: str | os.PathLike) -> Keywords:
-    """The words of a photo, from its own metadata and from its sidecar.
+def photo_keywords(path: str | os.PathLike, raw_sidecars: Sequence[str] = ()) -> Keywords:
+    """The words of a photo, from its own metadata, from its sidecar, and from those of its RAW file in the same folder.
 
     Read are XMP `dc:subject`, `lr:hierarchicalSubject`, `digiKam:TagsList`, `MicrosoftPhoto:LastKeywordXMP`, names of
     people (see `people`), and IPTC keywords. Of a hierarchical tag the last part is the word: "Animals|Cats|tiger"
@@ -65,8 +65,9 @@ def photo_keywords(path: str | os.PathLike) -> Keywords:
     photo = _Gathered()
     _gather_embedded(Path(path), photo)
     found = {PHOTO: photo}
-    sidecar = sidecar_path(path)
-    if os.path.lexists(sidecar):
+    for sidecar in (*(Path(path).with_name(name) for name in raw_sidecars), sidecar_path(path)):
+        if not os.path.lexists(sidecar):
+            continue
         beside = found[printable(sidecar.name)] = _Gathered()
         try:
             beside.take_xmp(read_sidecar(sidecar), sidecar.name)
