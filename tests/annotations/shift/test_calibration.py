@@ -161,6 +161,24 @@ def test_where_shoots_differ_less_is_accepted_than_hidden_tags_would_allow(shoot
     assert (promises.truth <= promises.presence).all()
 
 
+def test_answers_about_a_word_itself_lessen_what_others_allow(shoots, rng):
+    """All answers about four words are yes, those about the fifth by chance, however sure it was."""
+    corpus, places, _, captions, known, near, far = shoots
+    world, rows = find_worlds(corpus, places), np.flatnonzero(~corpus.tagged)
+    answered = known.copy()
+    answered[rows[:100]] = True
+    so = np.where(answered, captions | ~known, False)
+    so[rows[:100], 4] = rng.random(100) < 0.5
+    untagged = Untagged(rows[100:], near.p[rows[100:]])
+    _, _, promises = calibrate(
+        Evidence(corpus, so, answered, corpus.tagged, near, far, world, None, places, untagged)
+    )
+    sure = promises.presence >= 0.6
+    by_chance, yes = (promises.truth[sure & (promises.word == w)] for w in (4, 3))
+    assert (by_chance.mean() if len(by_chance) else 0.0) < 0.65
+    assert yes.mean() > 0.75
+
+
 def test_a_calibration_is_stored_whole(shoots):
     corpus, places, truth, captions, known, near, far = shoots
     answered = known.copy()
