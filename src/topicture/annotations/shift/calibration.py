@@ -32,7 +32,7 @@ from topicture.annotations.shift.worlds import TAGS, FarWorld, Worlds, centre_of
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 
-__all__ = ["Calibration", "Evidence", "calibrate"]
+__all__ = ["Calibration", "Evidence", "Untagged", "calibrate", "no_better_than_answers"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -234,11 +234,11 @@ def _counted_on(
     presence = found(p, evidence.corpus[rows], places)
     row, word = np.nonzero(presence >= SUGGESTED)
     some = presence[row, word]
-    bound = _no_better_than_answers(posterior.lower(some, word, CAUTION), some, word, answers)
+    bound = no_better_than_answers(posterior.lower(some, word, CAUTION), some, word, answers)
     return JudgedPairs(word, answered.at(some, word), bound, np.full(len(word), FIRM))
 
 
-def _no_better_than_answers(
+def no_better_than_answers(
     bound: Floats, presence: Floats, word: NDArray[np.int64], answers: Sample
 ) -> Floats:
     """Bounds (n,) lessened where the answers about the word, as sure or surer, were yes less often.
