@@ -83,7 +83,7 @@ templates_path = ["site/templates"]
 
 
 def setup(app):
-    """Docstrings are plain text with formulas such as |x| and x_, which reStructuredText would take for something else."""
+    """Docstrings are plain text with such things as |x| and x_, which reStructuredText takes for something else."""
     app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _escape(lines))
     app.connect("source-read", _within_the_site)
 
