@@ -36,7 +36,7 @@ def tasks(quick: bool) -> list[Task]:
         libraries = LIBRARIES if number < N_DRAWS else ()
         found += [Task(kind, draw, model) for model in models for kind in libraries]
         found += [Task(kind, draw, "ridge") for kind in LEFT_OUT]
-    return found
+    return found + [Task("ranking", FIRST_DRAW, model) for model in models]
 
 
 def run(options: Options, tell: Tell) -> None:
