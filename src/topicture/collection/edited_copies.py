@@ -12,6 +12,9 @@ __all__ = ["NamedPhoto", "edited_copies", "original_stems"]
 _EDITED = "edited|edit|bearbeitet|modifié|modificato|editado|editada|bewerkt"
 _AT_END = re.compile(rf"(.+?)(?:[-_ ]?\((?:{_EDITED})\)|[-_ ](?:{_EDITED})(?:[-_ ]?\d{{1,2}})?|~\d{{1,2}})")
 _APPLE = re.compile(r"(img_)e(\d{4,})")
+_HINT = re.compile(
+    r"edit|bearb|modifi|bewerkt|~[0-9]|img_e[0-9]", re.IGNORECASE
+)  # few names have one of these
 _DAY = 86_400  # editors may change the time zone of a date, not the day before yesterday
 
 
@@ -43,12 +46,17 @@ def edited_copies(photos: Sequence[NamedPhoto]) -> dict[int, int]:
     """
     edited: list[tuple[NamedPhoto, list[tuple[str, str]]]] = []
     for photo in photos:
+        if not _HINT.search(photo.path):
+            continue
         folder, stem, _ = _parts(photo.path)
         if names := [(folder, name) for name in original_stems(stem)]:
             edited.append((photo, names))
     wanted = {name for _, names in edited for name in names}
+    folders = {folder for folder, _ in wanted}
     by_name: dict[tuple[str, str], list[NamedPhoto]] = {}
     for photo in photos if wanted else ():
+        if photo.path.rpartition("/")[0] not in folders:
+            continue
         folder, stem, _ = _parts(photo.path)
         if (key := (folder, unicodedata.normalize("NFC", stem).casefold())) in wanted:
             by_name.setdefault(key, []).append(photo)
@@ -66,7 +74,7 @@ def edited_copies(photos: Sequence[NamedPhoto]) -> dict[int, int]:
 
 def _parts(path: str) -> tuple[str, str, str]:
     """Folder, name without its end, and the end in lower case."""
-    folder, name = os.path.split(path)
+    folder, _, name = path.rpartition("/")
     stem, end = os.path.splitext(name)
     return folder, stem, end.lower()
 

@@ -1,5 +1,6 @@
 """When a photo was taken, on the clock of its camera: as EXIF and XMP note it."""
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -12,6 +13,7 @@ from topicture.collection.metadata.xmp import EXIF, PHOTOSHOP, XMP, property_val
 __all__ = ["ExifDates", "camera_date", "dates_in_block", "exif_dates", "xmp_date"]
 
 _XMP_DATES = (EXIF + "DateTimeOriginal", PHOTOSHOP + "DateCreated", XMP + "CreateDate")
+_STAMP = re.compile(r"\s*(\d{4})[:-](\d\d)[:-](\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d))?)?", re.ASCII)
 _ORDERS = {b"II": "<", b"MM": ">"}
 _DETAILS, _ORIGINAL, _DIGITISED, _CHANGED = 0x8769, 36867, 36868, 306
 _LONGEST = 64  # bytes of a date that is looked at
@@ -32,16 +34,10 @@ def camera_date(text: str) -> str | None:
 
     A time zone behind it is left out: days and hours are those that the photographer saw.
     """
-    text = text.strip(" \t\r\n\0")
-    day, time = text[:10].replace(":", "-"), text[11:19]
-    for form, value in (("%Y-%m-%d %H:%M:%S", f"{day} {time}"), ("%Y-%m-%d %H:%M", f"{day} {time[:5]}")):
-        try:
-            return datetime.strptime(value, form).isoformat(timespec="seconds")
-        except ValueError:
-            continue
+    match = _STAMP.match(text)
     try:
-        return None if time.strip(" :0") else datetime.strptime(day, "%Y-%m-%d").isoformat()
-    except ValueError:
+        return None if match is None else datetime(*(int(part or 0) for part in match.groups())).isoformat()
+    except ValueError:  # no such day or hour
         return None
 
 
