@@ -298,10 +298,10 @@ def test_one_bad_file_never_stops_a_scan(library, root, monkeypatch, error, plac
     before = state(library)
     real = getattr(scanning, place)
 
-    def fail(path):
+    def fail(path, *more):
         if path.name == "bad.jpg":
             raise error("all wrong\nhere")
-        return real(path)
+        return real(path, *more)
 
     monkeypatch.setattr(scanning, place, fail)
     put(root / "bad.jpg", jpeg(70))
