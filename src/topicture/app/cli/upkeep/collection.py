@@ -59,7 +59,7 @@ def init(
 ) -> None:
     """Make a catalog of a folder of photos, and scan it."""
     from topicture.app.console.progress_bars import Stages
-    from topicture.app.console.tables import print_scan
+    from topicture.app.console.tables import print_first_step, print_scan
     from topicture.app.learning.recipes import custom_recipe
     from topicture.app.verbs.library import Library
 
@@ -71,6 +71,7 @@ def init(
     elif not quiet:
         print(f"Catalog: {printable(short_path(library.folder))}")
         print_scan(result)
+        print_first_step(library.status())
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)
 
