@@ -198,9 +198,14 @@ def doctor(as_json: JsonOption = False) -> None:
     from topicture.app.verbs.doctor import examine
 
     findings = examine()
+    missing = [finding for finding in findings if not finding.ok]
+    needed = [finding.what for finding in missing if finding.needed]
     if as_json:
         print_json(findings)
     else:
         for finding in findings:
-            print(f"{'ok  ' if finding.ok else 'MISS'}  {finding.what}: {printable(finding.detail)}")
-    finish([finding.what for finding in findings if not finding.ok and finding.needed])
+            mark = "ok" if finding.ok else "MISS" if finding.needed else "-"
+            print(f"{mark:4}  {finding.what}: {printable(finding.detail)}")
+        if missing and not needed:
+            print("All that is needed is here; what has a dash can be added.")
+    finish(needed)
