@@ -69,11 +69,7 @@ sphinx_gallery_conf = {
 # --- Public names --------------------------------------------------------------------------------------------------
 
 autosummary_generate = True
-autodoc_default_options = {
-    "members": True,
-    # scikit-learn's, whose docstrings lead to pages of its own
-    "exclude-members": "set_fit_request,set_score_request,set_predict_request,get_metadata_routing",
-}
+autodoc_default_options = {"members": True}
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
@@ -83,9 +79,15 @@ templates_path = ["site/templates"]
 
 
 def setup(app):
-    """Docstrings are plain text with formulas such as |x| and x_, which reStructuredText would take for something else."""
+    """Docstrings are plain text with such things as |x| and x_, which reStructuredText takes for something else."""
     app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _escape(lines))
+    app.connect("autodoc-skip-member", _is_scikit_learns)
     app.connect("source-read", _within_the_site)
+
+
+def _is_scikit_learns(app, what, name, obj, skip, options):
+    """Methods that scikit-learn adds, whose docstrings lead to pages of its own."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
 
 def _within_the_site(app, name, source):
