@@ -19,7 +19,7 @@ def _trial(model, mean, weight):
 
 def test_learn_is_brief_unless_asked(capsys):
     """Three lines and the best members; the members that have no weight only with --verbose."""
-    members = [_trial(f"member-{i}", 0.5, weight) for i, weight in enumerate((0.1, 0.4, 0.0, 0.2, 0.3))]
+    members = [_trial(f"member-{i}", 0.5, weight) for i, weight in enumerate((0.2, 0.8, 0.0, 0.4, 0.6))]
     report = LearnReport(
         "auto",
         "0001",

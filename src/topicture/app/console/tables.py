@@ -171,7 +171,8 @@ def print_learned(report: "LearnReport", *, verbose: bool = False) -> None:
     )
     best = sorted((member for member in members if _weight(member)), key=_weight, reverse=True)
     if best and not verbose:
-        shown = ", ".join(f"{member.model} {_weight(member):.0%}" for member in best[:SHOWN_MEMBERS])
+        whole = sum(abs(_weight(member)) for member in best)  # weights need not sum to one
+        shown = ", ".join(f"{member.model} {_weight(member) / whole:.0%}" for member in best[:SHOWN_MEMBERS])
         more = len(members) - min(SHOWN_MEMBERS, len(best))
         print(f"Blended: {shown}" + (f"; --verbose shows {more} more." if more else "."))
     if report.warning:
