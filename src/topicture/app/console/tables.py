@@ -298,7 +298,10 @@ def print_hits(page: "SearchPage") -> None:
         )
         print(f"{hit.probability:5.0%}  {printable(hit.path)}  ({words})")
     if len(page.hits) < page.total:
-        print(f"{len(page.hits)} of {counted(page.total, 'photo')}; --limit shows more.")
+        print(
+            f"{len(page.hits)} of {counted(page.total, 'photo')}, {page.probable} of them more likely than not; "
+            "--limit shows more."
+        )
 
 
 def print_paths(paths: list[str]) -> None:
