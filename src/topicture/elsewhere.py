@@ -21,7 +21,7 @@ class Engine(ABC):
 
     @abstractmethod
     def shards(self, batches: Any, posteriors: Any) -> Any:
-        """The images of one fit (`models.em.shards.Shards`)."""
+        """The images of one fit (`models.em.shards.Shards`); None where they are too few to be shared."""
 
     @abstractmethod
     def measure(

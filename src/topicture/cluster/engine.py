@@ -9,7 +9,7 @@ import secrets
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self, final
@@ -20,12 +20,12 @@ from topicture.cluster.addresses import check_address, distributed, security_of
 from topicture.cluster.photo_work import measure_photos
 from topicture.cluster.shards import ClusterShards, ShardFolder
 from topicture.corpus.batches import Batches
-from topicture.elsewhere import Engine
+from topicture.elsewhere import Engine, working_on
 from topicture.errors import TopictureError
 from topicture.vision.measure import Measured, Unmeasured
 from topicture.vision.workers import run_isolated
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "on_cluster"]
 
 CONNECT_SECONDS = 20
 # A photo takes some 20 ms; what Dask needs for a task, about one.
@@ -104,7 +104,9 @@ class Cluster(Engine):
 
     # --- What it does ------------------------------------------------------------------------------------
 
-    def shards(self, batches: Batches, posteriors: Any) -> ClusterShards:
+    def shards(self, batches: Batches, posteriors: Any) -> ClusterShards | None:
+        if len(batches) < 2:
+            return None
         if batches not in self._written:
             folder = self.folder / f"images-{secrets.token_hex(4)}"
             make_folder(folder)
@@ -156,6 +158,18 @@ class Cluster(Engine):
 
     def _n_workers(self) -> int:
         return max(1, len(self.client.nthreads()))
+
+
+@contextmanager
+def on_cluster(
+    address: str | None, folder: str | os.PathLike[str], tls: str | os.PathLike[str] | None = None
+) -> Iterator[None]:
+    """Inside, large work goes to the cluster at `address`; to nobody where there is none. Arguments as of `Cluster`."""
+    if address is None:
+        yield
+        return
+    with Cluster(address, folder, tls) as cluster, working_on(cluster):
+        yield
 
 
 def versions() -> str:

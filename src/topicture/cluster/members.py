@@ -32,7 +32,7 @@ START_SECONDS = 60.0
 class Workers:
     """Processes that work for a scheduler; those that die are replaced by `mend`."""
 
-    def __init__(self, address: str, n: int, *, host: str, tls: Path | None, scratch: str):
+    def __init__(self, address: str, n: int, *, host: str | None, tls: Path | None, scratch: str):
         self._order = {
             "address": address,
             "tls": None if tls is None else str(tls),
@@ -62,9 +62,13 @@ class Workers:
         process.stdin.flush()
         return process
 
+    def gone(self) -> list[int]:
+        """Which of them have ended."""
+        return [i for i, process in enumerate(self.processes) if process.poll() is not None]
+
     def mend(self) -> int:
         """Start new processes for those that died; how many these were."""
-        gone = [i for i, process in enumerate(self.processes) if process.poll() is not None]
+        gone = self.gone()
         for i in gone:
             self._close(self.processes[i])
             self.processes[i] = self._start(i, len(self.processes))

@@ -196,7 +196,8 @@ def e_step(
 
 def _shards(batches: Batches, posteriors: Sequence[Any] | None) -> Shards:
     engine = engine_elsewhere()
-    return LocalShards(batches, posteriors) if engine is None else engine.shards(batches, posteriors)
+    elsewhere = None if engine is None else engine.shards(batches, posteriors)
+    return elsewhere or LocalShards(batches, posteriors)
 
 
 @passes.precision()

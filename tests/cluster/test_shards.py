@@ -1,0 +1,93 @@
+"""Fits on a cluster: the same bits as here, whoever works, and whoever dies meanwhile."""
+
+import numpy as np
+import pytest
+from corpora import make_tiny_corpus
+
+from topicture import make_annotator
+from topicture.cluster.engine import Cluster
+from topicture.cluster.members import local_cluster
+from topicture.elsewhere import working_on
+from topicture.models.em import loop as em
+
+SETTINGS = {"n_topics": 3, "n_init": 2, "max_iter": 12, "tol": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def _many_small_shards(monkeypatch):
+    """Seven shards of 16 images, so that sums make an uneven tree; only who cuts them needs to know."""
+    monkeypatch.setattr(em, "chunk_images", lambda: 16)
+
+
+@pytest.fixture(scope="module")
+def members():
+    with local_cluster(2, port=0) as made:
+        yield made
+
+
+@pytest.fixture
+def corpus():
+    return make_tiny_corpus(np.random.default_rng(0), n_images=100)
+
+
+def numbers(annotator):
+    return [np.asarray(x).tobytes() for x in (*annotator.params_, annotator.objective_trace_)]
+
+
+def wait_for(cluster, n):
+    cluster.client.wait_for_workers(n, timeout=60)
+
+
+def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_none(members, corpus, tmp_path):
+    """Two workers; then one is killed in the middle of a fit; then there is one."""
+    here = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
+    assert here.n_iter_ == SETTINGS["max_iter"]
+    shards, killed = set(), []
+
+    def look(progress):
+        shards.update(path.name for path in cluster.folder.glob("images-*/shard-*"))
+
+    def kill(progress):
+        # Several passes after the posteriors were noted, of the second restart.
+        if progress.restart == 1 and progress.iteration == 11:
+            members.workers.processes[0].kill()
+            killed.append(members.workers.processes[0].wait())
+
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        wait_for(cluster, 2)
+        with_two = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=look)
+        with_one_dying = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=kill)
+        assert killed
+        with_one = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
+        assert len(cluster.client.nthreads()) == 1
+        assert members.workers.mend() == 1
+    assert len(shards) == 7  # it did take place there
+    assert numbers(with_two) == numbers(here)
+    assert numbers(with_one_dying) == numbers(here)
+    assert numbers(with_one) == numbers(here)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gm-lda",
+        "corr-lda",
+        "plsa",
+        "plsa-words",
+        "link-lda",
+        "mix-unigram",
+        "lap-em",
+        "dba",
+        "emm-ml",
+        "emm-margin",
+    ],
+)
+def test_every_model_of_the_loop_gives_the_same_bits(name, members, corpus, tmp_path):
+    settings = {"max_iter": 3}
+    here = make_annotator(name, **settings).fit(corpus)
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        wait_for(cluster, 2)
+        there = make_annotator(name, **settings).fit(corpus)
+    assert numbers(there) == numbers(here)
