@@ -34,10 +34,6 @@ def numbers(annotator):
     return [np.asarray(x).tobytes() for x in (*annotator.params_, annotator.objective_trace_)]
 
 
-def wait_for(cluster, n):
-    cluster.client.wait_for_workers(n, timeout=60)
-
-
 def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_none(members, corpus, tmp_path):
     """Two workers; then one is killed in the middle of a fit; then there is one."""
     here = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
@@ -54,7 +50,6 @@ def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_non
             killed.append(members.workers.processes[0].wait())
 
     with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
-        wait_for(cluster, 2)
         with_two = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=look)
         with_one_dying = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=kill)
         assert killed
@@ -88,6 +83,5 @@ def test_every_model_of_the_loop_gives_the_same_bits(name, members, corpus, tmp_
     settings = {"max_iter": 3}
     here = make_annotator(name, **settings).fit(corpus)
     with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
-        wait_for(cluster, 2)
         there = make_annotator(name, **settings).fit(corpus)
     assert numbers(there) == numbers(here)

@@ -88,11 +88,15 @@ class Cluster(Engine):
 
     def _check_workers(self) -> None:
         """All workers run what this process runs, and see what it writes."""
+        try:
+            self.client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError:
+            raise TopictureError(
+                f"{self.address}: the cluster has no workers; start some with 'topicture cluster join'"
+            ) from None
         token = secrets.token_hex()
         (self.folder / "token").write_text(token)
         found = self.client.run(_what_is_there, str(self.folder / "token"))
-        if not found:
-            raise TopictureError(f"{self.address}: the cluster has no workers yet; start some and try again")
         own = versions()
         for worker, (theirs, seen) in found.items():
             if theirs != own:

@@ -10,6 +10,7 @@ import os
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,7 +26,7 @@ __all__ = ["LocalCluster", "Workers", "local_cluster", "scheduler"]
 
 _SERVE = ("topicture.cluster.worker_process", "serve")
 _ONE_DEVICE = "--xla_force_host_platform_device_count=1"
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 
 
 @final
@@ -100,8 +101,8 @@ def _cores_of(i: int, n: int) -> list[int]:
 
 
 @contextmanager
-def scheduler(host: str, port: int, tls: Path | None) -> Iterator[str]:
-    """A scheduler in a thread of this process; its address. Raises TopictureError where it can't listen."""
+def scheduler(host: str, port: int, tls: Path | None) -> Iterator[Any]:
+    """A Dask scheduler in a thread of this process. Raises TopictureError where it can't listen."""
     if tls is None and not is_loopback(host):
         raise TopictureError(
             f"{host}: other machines reach it, and whoever reaches a cluster can run code there: give --tls FOLDER"
@@ -116,7 +117,7 @@ def scheduler(host: str, port: int, tls: Path | None) -> Iterator[str]:
     if "error" in started:
         raise TopictureError(f"{host}:{port}: a cluster can't listen there ({started['error']})") from None
     try:
-        yield started["address"]
+        yield started["scheduler"]
     finally:
         started["loop"].call_soon_threadsafe(started["end"].set)
         thread.join(10)
@@ -140,7 +141,7 @@ async def _schedule(host: str, port: int, tls: Path | None, started: dict, ready
                 dashboard=False,
                 dashboard_address="127.0.0.1:0",
             )
-            started |= {"address": made.address, "loop": asyncio.get_running_loop(), "end": asyncio.Event()}
+            started |= {"scheduler": made, "loop": asyncio.get_running_loop(), "end": asyncio.Event()}
             ready.set()
             await started["end"].wait()
             await made.close()
@@ -158,10 +159,17 @@ class LocalCluster(NamedTuple):
 def local_cluster(
     n_workers: int, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT, tls: Path | None = None
 ) -> Iterator[LocalCluster]:
-    """A scheduler and its workers on this machine; all of them end with the context."""
-    with scheduler(host, port, tls) as address, tempfile.TemporaryDirectory(prefix="topicture-") as scratch:
-        workers = Workers(address, n_workers, host=host, tls=tls, scratch=scratch)
+    """A scheduler and its workers on this machine, ready to work; all of them end with the context."""
+    with scheduler(host, port, tls) as made, tempfile.TemporaryDirectory(prefix="topicture-") as scratch:
+        workers = Workers(made.address, n_workers, host=host, tls=tls, scratch=scratch)
         try:
-            yield LocalCluster(address, workers)
+            given_up = time.monotonic() + START_SECONDS
+            while len(made.workers) < n_workers:
+                if workers.gone() or time.monotonic() > given_up:
+                    raise TopictureError(
+                        "the workers of the cluster can't be started; see what they said above"
+                    )
+                time.sleep(0.05)
+            yield LocalCluster(made.address, workers)
         finally:
             workers.end()
