@@ -7,6 +7,7 @@ from corpora import make_tiny_corpus
 from topicture import make_annotator
 from topicture.cluster.engine import Cluster
 from topicture.cluster.members import local_cluster
+from topicture.cluster.shards import ClusterShards
 from topicture.elsewhere import working_on
 from topicture.models.em import loop as em
 
@@ -84,4 +85,24 @@ def test_every_model_of_the_loop_gives_the_same_bits(name, members, corpus, tmp_
     here = make_annotator(name, **settings).fit(corpus)
     with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
         there = make_annotator(name, **settings).fit(corpus)
+    assert numbers(there) == numbers(here)
+
+
+@pytest.mark.slow
+def test_large_minibatches_are_shared(members, corpus, tmp_path):
+    """Four chunks make one stochastic step."""
+    settings = {"n_topics": 2, "n_init": 1, "n_epochs": 2, "max_iter": 1, "batch_size": 64}
+    here = make_annotator("link-lda", **settings).fit(corpus)
+    asked = []
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        run_some = ClusterShards.run_some
+
+        def watched(self, model, tables, which):
+            asked.append(len(which))
+            return run_some(self, model, tables, which)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ClusterShards, "run_some", watched)
+            there = make_annotator("link-lda", **settings).fit(corpus)
+    assert asked == [4, 3, 4, 3]
     assert numbers(there) == numbers(here)

@@ -44,6 +44,7 @@ class Order(NamedTuple):
     first: int  # number of the first of these shards
     shards: tuple[ArrayFile, ...]
     passes: tuple[Pass, ...]
+    keeps: bool = True  # whether anybody will go on from the posteriors
 
 
 def run_shards(order: Order) -> tuple[Any, Any]:
@@ -64,6 +65,8 @@ def find_posterior(order: Order) -> Any:
 def _run(order: Order, place: int) -> tuple[Any, Any]:
     *earlier, last = order.passes
     q, sums = _pass_over(order, place, last, _after(order, place, tuple(earlier)))
+    if not order.keeps:
+        return sums
     held = _held(order, place)
     kept = earlier[-1].number if earlier else None
     for number in held.keys() - {kept}:

@@ -100,17 +100,27 @@ class ClusterShards(Shards):
         this = self._folder.new_pass(tables, self._given)
         self._new = this._replace(noted=(self._n_kept + 1) % NOTE_EVERY == 0)
         orders, workers = self._orders(self._new)
+        return self._summed(
+            orders, [{"workers": [worker], "allow_other_workers": True} for worker in workers]
+        )
+
+    def run_some(self, model: Model, tables: Any, which: Sequence[int]) -> Any:
+        """Statistics of some shards, whose posteriors start anew and are not kept: a stochastic step."""
+        self._made = how_made(model)
+        this = self._folder.new_pass(tables, None)
+        orders = [self._order(i, 1, (this,))._replace(keeps=False) for i in which]
+        stats, _ = self._summed(orders, [{} for _ in orders])
+        self._folder.forget([this])
+        return stats
+
+    def _summed(self, orders: list[Order], where: list[dict[str, Any]]) -> tuple[Any, float]:
+        """The sum over all orders, added in pairs, level by level, which is how TreeSum has them."""
+        submit = self._client.submit
         sums = [
-            self._client.submit(
-                run_shards, order, workers=[worker], allow_other_workers=True, pure=False, key=_key(order)
-            )
-            for order, worker in zip(orders, workers, strict=True)
+            submit(run_shards, order, pure=False, **place) for order, place in zip(orders, where, strict=True)
         ]
-        while len(sums) > 1:  # level by level, as TreeSum has them
-            pairs = [
-                self._client.submit(add_pair, *sums[i : i + 2], pure=False)
-                for i in range(0, len(sums) - 1, 2)
-            ]
+        while len(sums) > 1:
+            pairs = [submit(add_pair, *sums[i : i + 2], pure=False) for i in range(0, len(sums) - 1, 2)]
             sums = [*pairs, *sums[2 * len(pairs) :]]
         stats, bound = sums[0].result()
         return stats, float(bound)
@@ -192,7 +202,3 @@ def numbered(tree: Any) -> tuple[Any, list[np.ndarray]]:
     """A tree with numbers in place of its leaves, and these."""
     leaves, structure = jax.tree.flatten(tree)
     return jax.tree.unflatten(structure, range(len(leaves))), [np.asarray(leaf) for leaf in leaves]
-
-
-def _key(order: Order) -> str:
-    return f"run-{Path(order.folder).name}-{order.passes[-1].number}-{order.first}"
