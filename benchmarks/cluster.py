@@ -2,9 +2,9 @@
 
     python -m benchmarks cluster [--full]
 
-Efficiency is the time of a pass with one worker over that of n workers times n: 1 is linear. It needs as many idle cores
-as workers; rows with more workers than cores show that the bits stay the same, nothing else. The overhead is a pass over
-as many shards of a few images each, in which there is next to nothing to compute.
+Efficiency is the time of a pass with one worker over that of n workers times n: 1 is linear. It needs as many idle
+cores as workers; rows with more workers than cores show that the bits stay the same, nothing else. The overhead is a
+pass over as many shards of a few images each, in which there is next to nothing to compute.
 """
 
 import hashlib
@@ -36,12 +36,16 @@ def run(quick: bool = True) -> list[dict]:
         rows = [{"workers": "none", "pass s": seconds, "same bits": True}]
         for n in (1, 2, 4) if quick else (1, 2, 4, 8, 16):
             row = {"workers": n, "cores": len(os.sched_getaffinity(0))}
-            with tempfile.TemporaryDirectory() as folder, local_cluster(n, port=0) as members:
-                with Cluster(members.address, folder) as cluster, working_on(cluster):
-                    em.chunk_images = lambda: images // N_SHARDS
-                    there, row["pass s"] = timed(corpus, topics, passes)
-                    em.chunk_images = lambda: 8
-                    _, row["overhead s"] = timed(small, 2, passes)
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                local_cluster(n, port=0) as members,
+                Cluster(members.address, folder) as cluster,
+                working_on(cluster),
+            ):
+                em.chunk_images = lambda: images // N_SHARDS
+                there, row["pass s"] = timed(corpus, topics, passes)
+                em.chunk_images = lambda: 8
+                _, row["overhead s"] = timed(small, 2, passes)
             row["same bits"] = there == here
             one = next((each["pass s"] for each in rows if each["workers"] == 1), row["pass s"])
             row["efficiency"] = one / (n * row["pass s"])

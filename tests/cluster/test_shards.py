@@ -9,6 +9,7 @@ from topicture.cluster.engine import Cluster
 from topicture.cluster.members import local_cluster
 from topicture.cluster.shards import ClusterShards
 from topicture.elsewhere import working_on
+from topicture.models import neighbours
 from topicture.models.em import loop as em
 
 SETTINGS = {"n_topics": 3, "n_init": 2, "max_iter": 12, "tol": 0.0}
@@ -86,6 +87,23 @@ def test_every_model_of_the_loop_gives_the_same_bits(name, members, corpus, tmp_
     with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
         there = make_annotator(name, **settings).fit(corpus)
     assert numbers(there) == numbers(here)
+
+
+def test_neighbours_are_found_by_the_workers(members, tmp_path, monkeypatch):
+    features = np.random.default_rng(0).normal(size=(300, 8))
+    here = neighbours.nearest(features, features, 5)
+    monkeypatch.setattr(neighbours, "_SHARED", 0)
+    monkeypatch.setattr(
+        neighbours, "blocks", lambda n, *_: (slice(i, min(i + 64, n)) for i in range(0, n, 64))
+    )
+    asked = []
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        in_order = cluster.in_order
+        monkeypatch.setattr(cluster, "in_order", lambda *call: asked.append(1) or in_order(*call))
+        there = neighbours.nearest(features, features, 5)
+    assert asked
+    np.testing.assert_array_equal(there.rows, here.rows)
+    np.testing.assert_allclose(there.cosines, here.cosines, rtol=1e-14)
 
 
 @pytest.mark.slow
