@@ -1,5 +1,6 @@
 """`topicture cluster`: the members of a cluster on this machine."""
 
+import sys
 import tempfile
 import time
 from enum import StrEnum
@@ -71,4 +72,4 @@ def _tell(address: str, workers: int, as_json: bool) -> None:
         print(
             f"{counted(workers, 'worker')} at {address}: topicture learn --cluster {address}; Ctrl-C ends it."
         )
-    typer.get_text_stream("stdout").flush()
+    sys.stdout.flush()  # who waits for the address may read from a pipe
