@@ -37,9 +37,8 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
         "**Before** is how Topicture learned until now: random folds of the tagged photos, absent words count as no, "
         "tags accepted in bulk are learned from. **Now** is `learn` as it is. Answers are the first 200 questions of "
         "`review --order random`, answered by the hidden truth; they are not counted among what is accepted. Constants "
-        "were chosen on draws 0 to 5 of the same photos; these are others, from 10 on, and from 20 on for whole "
-        "folders and personal tags, where something was mended after draws 10 and 11 (asked 80% and 90%, after 200 "
-        "answers, `knn` on draw 11 of the folders gave 60% of 281 and 44% of 9, and still does). "
+        "were chosen on other draws of the same photos than these. Draws of whole folders and of personal tags are "
+        "later ones still, since one had shown a fault (docs/models.md, section on photos that are no random sample). "
         f"{len(runs)} of {len(evidence['plan'])} parts are measured.",
     ]
     for model in sorted({run["model"] for run in runs}):

@@ -122,6 +122,8 @@ def annotate(
             f"{counted(result.photos, 'photo')} can be searched."
         )
         print_policies(accepted)
+        if result.suggestions:
+            print("Answer them with 'topicture review', or in the browser: 'topicture serve'.")
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)
 
