@@ -24,7 +24,6 @@ def serve() -> None:
     hush()
     with suppress(KeyboardInterrupt):
         asyncio.run(_work(order))
-    os._exit(0)  # threads that wait for a decoder need not be waited for
 
 
 async def _work(order: dict[str, Any]) -> None:
@@ -47,3 +46,4 @@ async def _work(order: dict[str, Any]) -> None:
         await asyncio.wait([ended, finished], return_when=asyncio.FIRST_COMPLETED)
         if not finished.done():
             await worker.close(timeout=2)
+        os._exit(0)  # the thread that reads standard input, or waits for a decoder, need not be waited for

@@ -1,5 +1,6 @@
 """`topicture cluster`: the members of a cluster on this machine."""
 
+import os
 import sys
 import tempfile
 import time
@@ -67,7 +68,7 @@ def cluster(
 
 def _tell(address: str, workers: int, as_json: bool) -> None:
     if as_json:
-        print_json({"address": address, "workers": workers})
+        print_json({"address": address, "workers": workers, "pid": os.getpid()})
     else:
         print(
             f"{counted(workers, 'worker')} at {address}: topicture learn --cluster {address}; Ctrl-C ends it."
