@@ -7,12 +7,15 @@ without them, untagged images included, and annotates the hidden ones. On these 
 What is told about quality, and what probabilities are calibrated on, are answers for every fold by a blend that was
 chosen on the others, settings included. Near copies are in one fold (folds.py).
 
+It is a race (race.py): a member that is far behind after its first trial, or that the others have no use for after a
+fold, is dropped; the table says so.
+
 Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
 and left out; the table says so. Members of a large collection are tried on a sample of it. Memory is foreseen as
 well: a member that would need more learns from a part, and answers are kept of as many images as can be held.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, asdict, dataclass
 from time import perf_counter
@@ -32,7 +35,8 @@ from topicture.models.blends.choice import (
     judge_choice,
     word_frequencies_of_folds,
 )
-from topicture.models.blends.members import MEMBERS, members_for
+from topicture.models.blends.kept_trials import KeptTrials
+from topicture.models.blends.members import MEMBERS, FormerRow, members_again, members_for
 from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_that_fits
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.trials import FAILURES, AutoStep, Trials, Tried, fitted, why_failed
@@ -115,15 +119,23 @@ class Auto(Annotator):
         *,
         callback: Callable[[Any], None] | None = None,
         groups: ArrayLike | None = None,
+        kept: KeptTrials | None = None,
+        former: Sequence[FormerRow] | None = None,
     ) -> Self:
-        """Try, choose and learn; see `Annotator.fit`. `groups` as for `folds_of`: images that are hidden together."""
+        """Try, choose and learn; see `Annotator.fit`.
+
+        `groups` as for `folds_of`: images that are hidden together. `kept` are trials that were finished before: they
+        change how long it takes, and nothing else. `former` is what an earlier fit found for much the same images:
+        members that helped then are tried with the settings they had, and no others.
+        """
         self.__dict__.pop("members_", None)  # what an earlier corpus needed says nothing about this one
         order = np.argsort(corpus.image_ids, kind="stable")  # that of `_fit`
         self._groups = None if groups is None else np.asarray(groups)[order]
+        self._kept, self._former = kept or KeptTrials(), former
         try:
             return super().fit(corpus, callback=callback)
         finally:
-            del self._groups
+            del self._groups, self._kept, self._former
 
     def _check_params(self) -> None:
         self._check_whole("n_folds", least=2)
@@ -157,8 +169,12 @@ class Auto(Annotator):
         p_w = word_frequencies_of_folds(corpus, self.fold_of_)
         # What would take longer for all learns from a part: nobody need give way to that.
         growth = min(len(corpus) / len(some), _MOST_GROWTH)
-        trials = Trials(some, fold_of, half_of, p_w[0], self.seed, growth, callback, self.budget_bytes)
+        members, not_again = members_again(members, self._former)
+        trials = Trials(
+            some, fold_of, half_of, p_w, self.seed, growth, callback, self.budget_bytes, self._kept, bool(not_again)
+        )
         tried, left_out = trials.run(members, deadline)
+        left_out |= not_again
         inside = fold_of >= 0
         captions = sparse.csr_array(some.captions[inside])
         self.members_: list[Annotator] = []

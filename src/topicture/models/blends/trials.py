@@ -13,9 +13,10 @@ from scipy.sparse.linalg import ArpackError
 from topicture.corpus import Corpus
 from topicture.errors import ModelFileError, TopictureError
 from topicture.models.base import Annotator
-from topicture.models.blends.blend import best_background, fit_blend, nats_by_word
+from topicture.models.blends.kept_trials import Answered, KeptTrials
 from topicture.models.blends.members import Member
 from topicture.models.blends.memory_limit import fit_bytes
+from topicture.models.blends.race import Alone, alone, far_behind, of_use
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.interrupts import all_or_nothing
 
@@ -33,6 +34,7 @@ class AutoStep(NamedTuple):
     member: str  # that is next
     done: int  # members
     total: int
+    fold: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +48,39 @@ class Tried:
     refit_seconds: float
 
 
+@dataclass(eq=False)
+class _Contender:
+    """A member in the race, with the answers that it has given so far."""
+
+    member: Member
+    settings: dict[str, Any]
+    answers: list[np.ndarray]  # by fold
+    seconds: float  # in all
+    fit_seconds: float  # of one fold
+
+    def so_far(self, fold_of: np.ndarray) -> np.ndarray:
+        """Answers (n, V) for the folds that it was tried on; `fold_of` (n,)."""
+        p = np.zeros((len(fold_of), self.answers[0].shape[1]), np.float32)
+        for fold, answers in enumerate(self.answers):
+            p[fold_of == fold] = answers
+        return p
+
+
 @dataclass(frozen=True, eq=False)
 class Trials:
     """Members learn from a corpus with one fold of its captions hidden after the other, and annotate what was hidden.
+
+    It is a race: after each fold, members that are no use to the others are dropped (`race`).
 
     Attributes
     ----------
     fold_of : (D,) -1 for untagged images
     half_of : (D,) half of the images of fold 0, 0 or 1; -1 for others
-    p_w : (V,) word frequencies without the captions of fold 0
+    p_w : (n_folds, V) word frequencies without the captions of each fold
     growth : how many times as long learning from everything takes, where the corpus is a sample
     budget_bytes : memory that a fit may take
+    kept : trials that were finished before
+    all_the_way : whether nobody is dropped
     """
 
     corpus: Corpus
@@ -67,20 +91,20 @@ class Trials:
     growth: float
     callback: Callback
     budget_bytes: float = np.inf
+    kept: KeptTrials = field(default_factory=KeptTrials)
+    all_the_way: bool = False
 
     def run(self, members: Sequence[Member], deadline: float) -> tuple[list[Tried], dict[str, str]]:
-        """What was tried, and why others were not, by their titles. The first member has all the time it needs."""
-        tried: list[Tried] = []
+        """What was tried on all folds, and why others were not, by their titles. The first member has time enough."""
         left_out: dict[str, str] = {}
-        for number, member in enumerate(members):
-            if self.callback is not None:
-                self.callback(AutoStep("try", member.title, number, len(members)))
-            reserved = sum(t.refit_seconds for t in tried)
-            found = self._try(member, deadline - reserved if tried else np.inf)
-            if isinstance(found, Tried):
-                tried.append(found)
-            else:
-                left_out[member.title] = found
+        racing = self._first_fold(members, deadline, left_out)
+        for fold in range(1, self.n_folds):
+            racing = self._useful(racing, fold, left_out)
+            racing = self._next_fold(racing, fold, deadline, left_out)
+        inside = self.fold_of[self.fold_of >= 0]
+        tried = [
+            Tried(c.member, c.settings, c.so_far(inside), c.seconds, c.fit_seconds * self._refits) for c in racing
+        ]
         return tried, left_out
 
     @property
@@ -92,82 +116,154 @@ class Trials:
         """Learning from everything takes this many times as long as learning without a fold."""
         return self.growth * self.n_folds / (self.n_folds - 1)
 
-    def _try(self, member: Member, deadline: float) -> Tried | str:
-        """The member's answers with its best settings, or why there are none."""
+    # --- Rounds ------------------------------------------------------------------------------------------
+
+    def _first_fold(
+        self, members: Sequence[Member], deadline: float, left_out: dict[str, str]
+    ) -> list[_Contender]:
+        racing: list[_Contender] = []
+        leader: Alone | None = None
+        for number, member in enumerate(members):
+            self._tell(member, 0, number, len(members))
+            # What is in the race already shall be able to end it.
+            reserved = sum(c.fit_seconds for c in racing) * (self.n_folds - 1 + self._refits)
+            found = self._try(member, deadline - reserved if racing else np.inf, leader)
+            if isinstance(found, str):
+                left_out[member.title] = found
+                continue
+            contender, own = found
+            racing.append(contender)
+            if leader is None or own.nats < leader.nats:
+                leader = own
+        return racing
+
+    def _next_fold(
+        self, racing: list[_Contender], fold: int, deadline: float, left_out: dict[str, str]
+    ) -> list[_Contender]:
+        going_on = []
+        for number, contender in enumerate(racing):
+            self._tell(contender.member, fold, number, len(racing))
+            alone_left = number == len(racing) - 1 and not going_on
+            seconds = np.inf if alone_left else deadline - perf_counter()
+            found = self._guarded(lambda c=contender, s=seconds: self._answers(c.member, c.settings, fold, s))  # type: ignore[misc]
+            if isinstance(found, str):
+                left_out[contender.member.title] = found
+                continue
+            contender.answers.append(found.p)
+            contender.seconds += found.seconds
+            going_on.append(contender)
+        return going_on
+
+    def _useful(self, racing: list[_Contender], fold: int, left_out: dict[str, str]) -> list[_Contender]:
+        """Who goes on to a fold, by the answers for those before it."""
+        if self.all_the_way or len(racing) < 2:
+            return racing
+        fold_of = self.fold_of[(self.fold_of >= 0) & (self.fold_of < fold)]
+        rows = (self.fold_of >= 0) & (self.fold_of < fold)
+        captions = sparse.csr_array(self.corpus.captions[rows])
+        p_w = self.p_w[fold_of]
+        own = [alone(c.so_far(fold_of).astype(np.float64), p_w, captions) for c in racing]
+        useful = of_use(own, p_w, captions, self.half_of[rows] if fold == 1 else fold_of)
+        for number, contender in enumerate(racing):
+            if number not in useful:
+                nats = np.exp(own[number].nats), np.exp(min(one.nats for one in own))
+                left_out[contender.member.title] = (
+                    f"dropped after {'the first fold' if fold == 1 else f'{fold} folds'}: does not help the others "
+                    f"(perplexity {nats[0]:.1f}, the best {nats[1]:.1f})"
+                )
+        return [racing[number] for number in useful]
+
+    def _tell(self, member: Member, fold: int, done: int, total: int) -> None:
+        if self.callback is not None:
+            self.callback(AutoStep("try", member.title, done, total, fold))
+
+    # --- One member --------------------------------------------------------------------------------------
+
+    def _try(self, member: Member, deadline: float, leader: Alone | None) -> tuple[_Contender, Alone] | str:
+        """The member's answers for the first fold with its best settings, or why it is out of the race."""
         begin = perf_counter()
         if begin >= deadline:
             return "not tried: the time was up"
         needed = fit_bytes(member.make(member.settings[0], self.seed), self.corpus)
         if needed > self.budget_bytes:
             return f"left out: it needs {needed / 1e9:.1f} GB of memory, more than it may take"
+        return self._guarded(lambda: self._best_settings(member, deadline, leader))
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
+        """What the work finds, or why it failed."""
         try:
-            settings, first, seconds = self._best_settings(member, deadline)
-            inside = self.fold_of[self.fold_of >= 0]
-            answers = np.zeros((len(inside), self.corpus.n_words), np.float32)
-            answers[inside == 0] = first
-            for fold in range(1, self.n_folds):
-                answers[inside == fold] = self._answers(member, settings, fold, deadline - perf_counter())
+            return work()
         except OutOfTime as late:
             return f"left out: a fold takes {late.seconds:.0f} s or more, too long for the time left"
         except TopictureError as error:
             return f"can't learn from this collection: {error}"
         except FAILURES as error:
             return f"left out: {why_failed(error)}"
-        return Tried(member, settings, answers, perf_counter() - begin, seconds * self._refits)
 
-    def _best_settings(self, member: Member, deadline: float) -> tuple[dict[str, Any], np.ndarray, float]:
-        """The best on the first fold, answers there, and how long they took.
+    def _best_settings(
+        self, member: Member, deadline: float, leader: Alone | None
+    ) -> tuple[_Contender, Alone] | str:
+        """The best settings on the first fold, and the answers there.
 
         Answers for one half of the fold are those of the settings that are best on the other half: no caption takes
         part in choosing what it is judged on.
 
         Raises OutOfTime where not even the first settings leave time for the other folds and for learning from
-        everything. Settings are compared as long as that time is left.
+        everything. Settings are compared as long as that time is left, and not at all of a member far behind.
         """
-        tried: list[np.ndarray] = []
-        took: list[float] = []
+        captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0])
+        tried: list[Answered] = []
         for settings in member.settings:
             since = perf_counter()
             allowed = (deadline - since) / (self.n_folds + self._refits)
             try:
-                p = self._answers(member, settings, 0, allowed)
+                found = self._answers(member, settings, 0, allowed)
             except OutOfTime:
                 if not tried:
                     raise
                 break
-            seconds = perf_counter() - since
-            if seconds > allowed and not tried:
-                raise OutOfTime(seconds)
-            tried.append(p)
-            took.append(seconds)
-            if perf_counter() + (self.n_folds + self._refits) * seconds > deadline:
+            if perf_counter() - since > allowed and not tried:
+                raise OutOfTime(found.seconds)
+            tried.append(found)
+            if len(tried) == 1 and leader is not None and not self.all_the_way:
+                own = alone(found.p.astype(np.float64), self.p_w[0], captions)
+                if far_behind(own, leader, self.p_w[0], captions):
+                    return (
+                        f"dropped after its first trial: far behind (perplexity {np.exp(own.nats):.1f}, the best "
+                        f"{np.exp(leader.nats):.1f})"
+                    )
+            if perf_counter() + (self.n_folds + self._refits) * found.seconds > deadline:
                 break
         half_of = self.half_of[self.fold_of == 0]
-        answers = np.empty_like(tried[0])
+        answers = np.empty_like(tried[0].p)
         for half in np.unique(half_of):
-            answers[half_of == half] = tried[self._best(tried, half_of != half)][half_of == half]
+            answers[half_of == half] = tried[self._best(tried, half_of != half)].p[half_of == half]
         best = self._best(tried, half_of >= 0)
-        return member.settings[best], answers, took[best]
+        seconds = sum(one.seconds for one in tried)
+        contender = _Contender(member, member.settings[best], [answers], seconds, tried[best].seconds)
+        return contender, alone(answers.astype(np.float64), self.p_w[0], captions)
 
-    def _answers(self, member: Member, settings: dict[str, Any], fold: int, seconds: float) -> np.ndarray:
+    def _answers(self, member: Member, settings: dict[str, Any], fold: int, seconds: float) -> Answered:
         hidden = self.fold_of == fold
         limit = TimeLimit(seconds, self.callback)
-        annotator = fitted(member, settings, self.seed, self.corpus.without_captions(hidden), limit)
-        try:
-            return annotator.annotate(self.corpus[hidden].without_captions())
-        except ModelFileError:  # what `annotate` says of answers that are none; but no file is damaged here
-            raise FloatingPointError("its answers are not finite numbers") from None
 
-    def _best(self, tried: Sequence[np.ndarray], rows: np.ndarray) -> int:
+        def find() -> np.ndarray:
+            annotator = fitted(member, settings, self.seed, self.corpus.without_captions(hidden), limit)
+            try:
+                return annotator.annotate(self.corpus[hidden].without_captions())
+            except ModelFileError:  # what `annotate` says of answers that are none; but no file is damaged here
+                raise FloatingPointError("its answers are not finite numbers") from None
+
+        return self.kept.answers(member.make(settings, self.seed), self.corpus, hidden, find)
+
+    def _best(self, tried: Sequence[Answered], rows: np.ndarray) -> int:
         """Which answers for the first fold suit these of its captions; the first where there are none."""
         if len(tried) == 1 or not rows.any():
             return 0
         captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0][rows])
-        return min(range(len(tried)), key=lambda number: self._nats(tried[number][rows], captions))
-
-    def _nats(self, p: np.ndarray, captions: sparse.csr_array) -> float:
-        b = best_background(p, self.p_w, captions)
-        return nats_by_word(fit_blend([p], np.array([b]), self.p_w, captions)([p], self.p_w), captions)
+        return min(
+            range(len(tried)), key=lambda number: alone(tried[number].p[rows], self.p_w[0], captions).nats
+        )
 
 
 @all_or_nothing()
