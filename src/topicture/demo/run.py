@@ -18,7 +18,7 @@ from topicture.corpus import Corpus
 from topicture.demo.scenes import VOCABULARY, Scene, render_scenes
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
-from topicture.models.blends.trials import AutoStep
+from topicture.models.blends.work import AutoStep
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 from topicture.vision.measure import photo_regions

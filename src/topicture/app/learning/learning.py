@@ -13,6 +13,7 @@ from topicture.annotations.shift.completeness import Completeness
 from topicture.annotations.shift.worlds import FarWorld, find_worlds
 from topicture.app.learning.calibrating import Trusted, differing, trust
 from topicture.app.learning.choosing import choose_and_fit
+from topicture.app.learning.former import former_choice, race_told
 from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
 from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
@@ -22,6 +23,7 @@ from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
+from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
@@ -67,12 +69,16 @@ def learn(
     budget_seconds: float = BUDGET_SECONDS,
     budget_bytes: float = BUDGET_BYTES,
     regions: bool = True,
+    afresh: bool = False,
     workers: int = 2,
     seed: int = 0,
     report: Report = silent,
     trace: Trace = untold,
 ) -> LearnReport:
     """Learn from everything that people have decided; the same photos and decisions give the same model.
+
+    While the collection is much as it was when "auto" last tried everything, it tries only what helped then. Trials
+    that were finished are kept until a model was learned: one that was interrupted goes on from there.
 
     The catalog's lock is held only while decisions are read, and while the model is stored.
 
@@ -83,6 +89,7 @@ def learn(
     budget_seconds : time that "auto" may take to try, choose and learn, after the photos were looked at
     budget_bytes : memory that "auto" may take for it; models that need more learn from a part of the photos
     regions : learn a model for regions as well, where the chosen one has none and regions are measured
+    afresh : try every model, whatever helped the last time, and whatever was tried before
 
     Raises
     ------
@@ -105,6 +112,11 @@ def learn(
         corpus, kept = description.corpus, description.positions
         n_tagged = int(corpus.tagged.sum())
         places = [folder_of(training_tags.images[i].path) for i in kept]
+        report("Comparing photos", 0, None)
+        former = former_choice(catalog, corpus, afresh=afresh)
+        trials_kept = KeptTrials(catalog.cache / "trials")
+        if afresh:
+            trials_kept.forget_others()
         world = find_worlds(corpus, places, seed=seed)
         groups = look_alikes(corpus, places)
         annotator, trial, members, scores, far_scores = choose_and_fit(
@@ -118,7 +130,10 @@ def learn(
             seed=seed,
             report=report,
             trace=trace,
+            kept=trials_kept,
+            former=former.rows,
         )
+        report("Weighing the answers", 0, None)
         trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed)
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
@@ -126,8 +141,9 @@ def learn(
         looked_at = [training_tags.images[i] for i in kept]
         overlaps = asking_about_marks(catalog, looked_at, corpus, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
+            candidates = (former.region_model,) if former.region_model in REGION_MODELS else REGION_MODELS
             region_annotator, of_regions = choose_region_model(
-                corpus, REGION_MODELS, groups, seed, report, overlaps
+                corpus, candidates, groups, seed, report, overlaps
             )
         elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
             of_regions = told_of(annotator, corpus, groups, seed, overlaps)
@@ -139,6 +155,7 @@ def learn(
             "warning": warning,
             "far_share": 0.0 if world is None else world.share,
             "regions": of_regions,
+            "race": race_told(annotator, former, corpus),
         }
         learned = Learned(
             annotator,
@@ -152,6 +169,7 @@ def learn(
     note_reasons(catalog, description, training_tags.images)
     with catalog.new_folder("models") as (name, folder):
         save_learned(folder, learned)
+    trials_kept.forget_others()
     facts = {
         "photos": len(corpus),
         "tagged": n_tagged,

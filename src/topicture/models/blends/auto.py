@@ -39,7 +39,8 @@ from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.blends.members import MEMBERS, FormerRow, members_again, members_for
 from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_that_fits
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
-from topicture.models.blends.trials import FAILURES, AutoStep, Trials, Tried, fitted, why_failed
+from topicture.models.blends.trials import FAILURES, Trials, Tried, fitted, why_failed
+from topicture.models.blends.work import Work
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.look_alikes import look_alikes
@@ -171,7 +172,16 @@ class Auto(Annotator):
         growth = min(len(corpus) / len(some), _MOST_GROWTH)
         members, not_again = members_again(members, self._former)
         trials = Trials(
-            some, fold_of, half_of, p_w, self.seed, growth, callback, self.budget_bytes, self._kept, bool(not_again)
+            some,
+            fold_of,
+            half_of,
+            p_w,
+            self.seed,
+            growth,
+            callback,
+            self.budget_bytes,
+            self._kept,
+            bool(not_again),
         )
         tried, left_out = trials.run(members, deadline)
         left_out |= not_again
@@ -208,9 +218,9 @@ class Auto(Annotator):
         Raises _Failed for a member that can't be learned at all.
         """
         found = []
+        work = Work("learn", callback, [t.member for t in chosen], lambda member: 1)
         for number, t in enumerate(chosen):
-            if callback is not None:
-                callback(AutoStep("learn", t.member.title, number, len(chosen)))
+            work.starts(t.member)
             limit: Any = callback
             if some is not corpus:  # else it is known how long it takes
                 limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
@@ -226,6 +236,7 @@ class Auto(Annotator):
                 why = "all would take too long" if late else f"for all {why_failed(error)}"
                 found.append(self._learned_from_sample(t, corpus, some, error, callback))
                 self._note(t, f"used; learned from {len(some)} images, {why}")
+            work.ended(t.member, 0)
         return found
 
     def _note(self, t: Tried, note: str) -> None:

@@ -20,7 +20,7 @@ from topicture.errors import TopictureError
 from topicture.models.base import Annotator
 from topicture.models.files import read_model, write_model
 
-__all__ = ["Answered", "KeptTrials", "digest_of"]
+__all__ = ["Answered", "KeptTrials", "corpus_digest", "digest_of"]
 
 # Belongs to every digest: raised where the same settings give other answers than before.
 _VERSION = 1
@@ -72,10 +72,18 @@ class KeptTrials:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._views is None or self._views[0] is not corpus:
             self._views = corpus, _views_digest(corpus)
-        settings = json.dumps(annotator.get_params(deep=False), sort_keys=True, default=lambda v: digest_of(np.asarray(v)))
+        settings = json.dumps(
+            annotator.get_params(deep=False), sort_keys=True, default=lambda v: digest_of(np.asarray(v))
+        )
         shown = sparse.csr_array(corpus.captions[~hidden])
         name = digest_of(
-            _VERSION, annotator.name, annotator.version, settings, self._views[1], shown, np.flatnonzero(hidden)
+            _VERSION,
+            annotator.name,
+            annotator.version,
+            settings,
+            self._views[1],
+            shown,
+            np.flatnonzero(hidden),
         )
         self._used.add(f"{name}.safetensors")
         return self.folder / f"{name}.safetensors"
@@ -86,7 +94,12 @@ def digest_of(*parts: Any) -> str:
     found = hashlib.sha256()
     for part in parts:
         if sparse.issparse(part):
-            pieces = [np.array(part.shape), part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data]
+            pieces = [
+                np.array(part.shape),
+                part.indptr.astype(np.int64),
+                part.indices.astype(np.int64),
+                part.data,
+            ]
         else:
             pieces = [part]
         for piece in pieces:
@@ -97,6 +110,11 @@ def digest_of(*parts: Any) -> str:
                 text = str(piece).encode()
                 found.update(f"{len(text)};".encode() + text)
     return found.hexdigest()
+
+
+def corpus_digest(corpus: Corpus) -> str:
+    """Of everything that can be learned from."""
+    return digest_of(_views_digest(corpus), corpus.captions)
 
 
 def _views_digest(corpus: Corpus) -> str:

@@ -48,7 +48,9 @@ def far_behind(own: Alone, leader: Alone, p_w: np.ndarray, captions: sparse.csr_
     return leader.nats - nats_by_word(both(parts, p_w), captions) < _LEAST_ADDED
 
 
-def of_use(members: Sequence[Alone], p_w: np.ndarray, captions: sparse.csr_array, part_of: np.ndarray) -> list[int]:
+def of_use(
+    members: Sequence[Alone], p_w: np.ndarray, captions: sparse.csr_array, part_of: np.ndarray
+) -> list[int]:
     """Members that a blend fitted to one part (n,) of the captions or another gives weight to, and the best few."""
     if len(members) <= _FEWEST:
         return list(range(len(members)))

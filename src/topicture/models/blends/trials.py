@@ -18,23 +18,16 @@ from topicture.models.blends.members import Member
 from topicture.models.blends.memory_limit import fit_bytes
 from topicture.models.blends.race import Alone, alone, far_behind, of_use
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
+from topicture.models.blends.work import Work, work_of
 from topicture.models.interrupts import all_or_nothing
 
-__all__ = ["FAILURES", "AutoStep", "Trials", "Tried", "fitted", "why_failed"]
+__all__ = ["FAILURES", "Trials", "Tried", "fitted", "why_failed"]
 
+# Members whose fits take longer than this, in hundredths of a second, first run a heat on one image in so many.
+_DEAR, _HEAT, _FEWEST_OF_HEAT = 500, 4, 1000
 Callback = Callable[[Any], None] | None
 # What a member that runs out of memory or fails numerically raises: no reason to end the others.
 FAILURES = (MemoryError, ArithmeticError, np.linalg.LinAlgError, ArpackError, JaxRuntimeError)
-
-
-class AutoStep(NamedTuple):
-    """What a callback is told, beside the steps of the members themselves."""
-
-    stage: str  # "try" or "learn"
-    member: str  # that is next
-    done: int  # members
-    total: int
-    fold: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +57,23 @@ class _Contender:
         for fold, answers in enumerate(self.answers):
             p[fold_of == fold] = answers
         return p
+
+
+class _Leader(NamedTuple):
+    """The best so far on the first fold."""
+
+    member: Member
+    settings: dict[str, Any]
+    own: Alone
+
+
+class _Dropped(Exception):
+    """A member is far behind."""
+
+    def __init__(self, after: str, own: Alone, leader: Alone):
+        super().__init__(
+            f"dropped after {after}: far behind (perplexity {np.exp(own.nats):.1f}, the best {np.exp(leader.nats):.1f})"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +107,16 @@ class Trials:
     def run(self, members: Sequence[Member], deadline: float) -> tuple[list[Tried], dict[str, str]]:
         """What was tried on all folds, and why others were not, by their titles. The first member has time enough."""
         left_out: dict[str, str] = {}
-        racing = self._first_fold(members, deadline, left_out)
+        work = Work.of_race(self.callback, members, self.n_folds)
+        racing = self._first_fold(members, deadline, left_out, work)
         for fold in range(1, self.n_folds):
             racing = self._useful(racing, fold, left_out)
-            racing = self._next_fold(racing, fold, deadline, left_out)
+            work.left = {c.member.title: (self.n_folds - fold) * work_of(c.member) for c in racing}
+            racing = self._next_fold(racing, fold, deadline, left_out, work)
         inside = self.fold_of[self.fold_of >= 0]
         tried = [
-            Tried(c.member, c.settings, c.so_far(inside), c.seconds, c.fit_seconds * self._refits) for c in racing
+            Tried(c.member, c.settings, c.so_far(inside), c.seconds, c.fit_seconds * self._refits)
+            for c in racing
         ]
         return tried, left_out
 
@@ -119,33 +132,34 @@ class Trials:
     # --- Rounds ------------------------------------------------------------------------------------------
 
     def _first_fold(
-        self, members: Sequence[Member], deadline: float, left_out: dict[str, str]
+        self, members: Sequence[Member], deadline: float, left_out: dict[str, str], work: Work
     ) -> list[_Contender]:
         racing: list[_Contender] = []
-        leader: Alone | None = None
-        for number, member in enumerate(members):
-            self._tell(member, 0, number, len(members))
+        leader: _Leader | None = None
+        for member in members:
             # What is in the race already shall be able to end it.
             reserved = sum(c.fit_seconds for c in racing) * (self.n_folds - 1 + self._refits)
-            found = self._try(member, deadline - reserved if racing else np.inf, leader)
+            found = self._try(member, deadline - reserved if racing else np.inf, leader, work)
             if isinstance(found, str):
+                work.left.pop(member.title)
                 left_out[member.title] = found
                 continue
             contender, own = found
             racing.append(contender)
-            if leader is None or own.nats < leader.nats:
-                leader = own
+            if leader is None or own.nats < leader.own.nats:
+                leader = _Leader(contender.member, contender.settings, own)
         return racing
 
     def _next_fold(
-        self, racing: list[_Contender], fold: int, deadline: float, left_out: dict[str, str]
+        self, racing: list[_Contender], fold: int, deadline: float, left_out: dict[str, str], work: Work
     ) -> list[_Contender]:
-        going_on = []
+        going_on: list[_Contender] = []
         for number, contender in enumerate(racing):
-            self._tell(contender.member, fold, number, len(racing))
+            work.starts(contender.member)
             alone_left = number == len(racing) - 1 and not going_on
             seconds = np.inf if alone_left else deadline - perf_counter()
             found = self._guarded(lambda c=contender, s=seconds: self._answers(c.member, c.settings, fold, s))  # type: ignore[misc]
+            work.ended(contender.member, self.n_folds - fold - 1)
             if isinstance(found, str):
                 left_out[contender.member.title] = found
                 continue
@@ -173,13 +187,11 @@ class Trials:
                 )
         return [racing[number] for number in useful]
 
-    def _tell(self, member: Member, fold: int, done: int, total: int) -> None:
-        if self.callback is not None:
-            self.callback(AutoStep("try", member.title, done, total, fold))
-
     # --- One member --------------------------------------------------------------------------------------
 
-    def _try(self, member: Member, deadline: float, leader: Alone | None) -> tuple[_Contender, Alone] | str:
+    def _try(
+        self, member: Member, deadline: float, leader: _Leader | None, work: Work
+    ) -> tuple[_Contender, Alone] | str:
         """The member's answers for the first fold with its best settings, or why it is out of the race."""
         begin = perf_counter()
         if begin >= deadline:
@@ -187,12 +199,14 @@ class Trials:
         needed = fit_bytes(member.make(member.settings[0], self.seed), self.corpus)
         if needed > self.budget_bytes:
             return f"left out: it needs {needed / 1e9:.1f} GB of memory, more than it may take"
-        return self._guarded(lambda: self._best_settings(member, deadline, leader))
+        return self._guarded(lambda: self._best_settings(member, deadline, leader, work))
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
         """What the work finds, or why it failed."""
         try:
             return work()
+        except _Dropped as dropped:
+            return str(dropped)
         except OutOfTime as late:
             return f"left out: a fold takes {late.seconds:.0f} s or more, too long for the time left"
         except TopictureError as error:
@@ -201,8 +215,8 @@ class Trials:
             return f"left out: {why_failed(error)}"
 
     def _best_settings(
-        self, member: Member, deadline: float, leader: Alone | None
-    ) -> tuple[_Contender, Alone] | str:
+        self, member: Member, deadline: float, leader: _Leader | None, work: Work
+    ) -> tuple[_Contender, Alone]:
         """The best settings on the first fold, and the answers there.
 
         Answers for one half of the fold are those of the settings that are best on the other half: no caption takes
@@ -213,7 +227,11 @@ class Trials:
         """
         captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0])
         tried: list[Answered] = []
+        if leader is not None and not self.all_the_way and work_of(member) >= _DEAR:
+            work.starts(member)
+            self._heat(member, leader, deadline, captions)
         for settings in member.settings:
+            work.starts(member)
             since = perf_counter()
             allowed = (deadline - since) / (self.n_folds + self._refits)
             try:
@@ -225,13 +243,11 @@ class Trials:
             if perf_counter() - since > allowed and not tried:
                 raise OutOfTime(found.seconds)
             tried.append(found)
+            work.ended(member, work.left[member.title] / work_of(member) - 1)
             if len(tried) == 1 and leader is not None and not self.all_the_way:
                 own = alone(found.p.astype(np.float64), self.p_w[0], captions)
-                if far_behind(own, leader, self.p_w[0], captions):
-                    return (
-                        f"dropped after its first trial: far behind (perplexity {np.exp(own.nats):.1f}, the best "
-                        f"{np.exp(leader.nats):.1f})"
-                    )
+                if far_behind(own, leader.own, self.p_w[0], captions):
+                    raise _Dropped("its first trial", own, leader.own)
             if perf_counter() + (self.n_folds + self._refits) * found.seconds > deadline:
                 break
         half_of = self.half_of[self.fold_of == 0]
@@ -244,17 +260,37 @@ class Trials:
         return contender, alone(answers.astype(np.float64), self.p_w[0], captions)
 
     def _answers(self, member: Member, settings: dict[str, Any], fold: int, seconds: float) -> Answered:
-        hidden = self.fold_of == fold
+        return self._asked(member, settings, self.corpus, self.fold_of == fold, seconds)
+
+    def _asked(
+        self, member: Member, settings: dict[str, Any], corpus: Corpus, hidden: np.ndarray, seconds: float
+    ) -> Answered:
         limit = TimeLimit(seconds, self.callback)
 
         def find() -> np.ndarray:
-            annotator = fitted(member, settings, self.seed, self.corpus.without_captions(hidden), limit)
+            annotator = fitted(member, settings, self.seed, corpus.without_captions(hidden), limit)
             try:
-                return annotator.annotate(self.corpus[hidden].without_captions())
-            except ModelFileError:  # what `annotate` says of answers that are none; but no file is damaged here
+                return annotator.annotate(corpus[hidden].without_captions())
+            except ModelFileError:  # so says `annotate` of answers that are none; but no file is damaged here
                 raise FloatingPointError("its answers are not finite numbers") from None
 
-        return self.kept.answers(member.make(settings, self.seed), self.corpus, hidden, find)
+        return self.kept.answers(member.make(settings, self.seed), corpus, hidden, find)
+
+    def _heat(self, member: Member, leader: _Leader, deadline: float, captions: sparse.csr_array) -> None:
+        """A member that takes long races the leader on a part of the images first; raises _Dropped if far behind."""
+        first, others = np.flatnonzero(self.fold_of == 0), np.flatnonzero(self.fold_of != 0)
+        if len(others) < _FEWEST_OF_HEAT:
+            return
+        drawn = np.random.default_rng(self.seed).permutation(others)[: len(others) // _HEAT]
+        rows = np.sort(np.concatenate([first, drawn]))
+        part, hidden = self.corpus[rows], self.fold_of[rows] == 0
+        left = deadline - perf_counter()
+        theirs, own = (
+            alone(self._asked(*side, part, hidden, left).p.astype(np.float64), self.p_w[0], captions)
+            for side in ((leader.member, leader.settings), (member, member.settings[0]))
+        )
+        if far_behind(own, theirs, self.p_w[0], captions):
+            raise _Dropped(f"a heat on {len(rows)} images", own, theirs)
 
     def _best(self, tried: Sequence[Answered], rows: np.ndarray) -> int:
         """Which answers for the first fold suit these of its captions; the first where there are none."""
