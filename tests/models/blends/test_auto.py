@@ -83,8 +83,8 @@ def _hours_of_work(model):
 
 def test_a_large_collection_is_tried_on_a_sample(rng, monkeypatch):
     corpus, truth = collection(rng, n_images=300, n_tagged=200)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TRIED", 120)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TAGGED", 90)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TAGGED", 90)
     auto = Auto(CHEAP).fit(corpus)
     assert (auto.fold_of_ >= 0).sum() == 90
     assert auto.held_out_.shape == (90, corpus.n_words)  # of the sample, however large the collection
@@ -97,8 +97,8 @@ def test_a_large_collection_is_tried_on_a_sample(rng, monkeypatch):
 
 def test_what_all_images_take_too_long_for_is_learned_from_the_sample(rng, monkeypatch):
     corpus, _ = collection(rng, n_images=300, n_tagged=200)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TRIED", 120)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TAGGED", 90)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TAGGED", 90)
     fit = Logistic.fit
 
     def slow_for_many(self, corpus, *, callback=None):
@@ -162,8 +162,8 @@ def test_a_member_that_fails_on_everything_is_left_out_of_the_blend(rng, monkeyp
 
 def test_what_all_images_need_too_much_memory_for_is_learned_from_the_sample(rng, monkeypatch):
     corpus, _ = collection(rng, n_images=300, n_tagged=200)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TRIED", 120)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TAGGED", 90)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TAGGED", 90)
     fails = _failing(Logistic._learn, MemoryError(), lambda corpus: len(corpus) > 120)
     monkeypatch.setattr(Logistic, "_learn", fails)
     auto = Auto(["logistic"]).fit(corpus)

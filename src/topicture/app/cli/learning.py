@@ -41,6 +41,10 @@ def learn(
         float, typer.Option(min=0.1, help="Gigabytes of memory that auto may take to try models and learn.")
     ] = 4.0,
     regions: Annotated[bool, typer.Option(help="Also learn which part of a photo a word belongs to.")] = True,
+    afresh: Annotated[
+        bool,
+        typer.Option("--afresh", help="Try every model again, not only those that helped the last time."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also print every model that was tried.")
     ] = False,
@@ -61,6 +65,7 @@ def learn(
             budget_seconds=60 * budget,
             budget_bytes=1e9 * memory,
             regions=regions,
+            afresh=afresh,
             workers=workers,
             report=stages,
         )

@@ -38,6 +38,7 @@ from topicture.models.blends.choice import (
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.blends.members import MEMBERS, FormerRow, members_again, members_for
 from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_that_fits
+from topicture.models.blends.samples import sample_to_try, thinned
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.trials import FAILURES, Trials, Tried, fitted, why_failed
 from topicture.models.blends.work import Work
@@ -50,10 +51,6 @@ from topicture.models.threads import one_thread_products
 __all__ = ["Auto", "Row"]
 
 _VIEWS = ("descriptor", "visual_words", "region_words", "regions")
-# A collection of more images is tried on a sample of it, in which no more tagged images are than this if untagged ones
-# can be had. The choice among members does not get better by more, only slower.
-_MOST_TRIED = 8000
-_MOST_TAGGED = 6000
 _SMALL = 2000
 _MOST_GROWTH = 3.0
 
@@ -156,12 +153,12 @@ class Auto(Annotator):
             raise CorpusError(f"{self.name}: {few} is tagged, too few to learn from; tag at least two")
         rng = np.random.default_rng(self.seed)
         self.p_w_ = word_frequencies(corpus, PSEUDO_COUNT)
-        sample = _sample(corpus, rng)
+        sample = sample_to_try(corpus, rng)
         some = corpus if len(sample) == len(corpus) else corpus[sample]
         groups = look_alikes(some) if self._groups is None else self._groups[sample]
         members = members_for(some, self.members)
         fold_of = folds_of(some, self.n_folds, seed=rng, groups=groups)
-        fold_of = _thinned(
+        fold_of = thinned(
             fold_of, groups, most_judged(corpus.n_words, len(members), self.budget_bytes), self.seed
         )
         self.fold_of_ = np.full(len(corpus), -1)
@@ -331,30 +328,3 @@ class Auto(Annotator):
                     header, own, source=f"member {number + 1} of {self.name}"
                 )
             )
-
-
-def _thinned(fold_of: np.ndarray, groups: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Folds of about `most` images; the captions of others are never hidden. Images of one group stay together."""
-    inside = np.flatnonzero(fold_of >= 0)
-    if len(inside) <= most:
-        return fold_of
-    group = np.unique(np.asarray(groups)[inside], return_inverse=True)[1]
-    if group.max() == 0:  # dealt out one by one
-        group = np.arange(len(inside))
-    place = np.random.default_rng((seed, most)).permutation(group.max() + 1)[group]
-    before = np.cumsum(np.bincount(place))  # images in the groups up to a place
-    kept = inside[(before <= most)[place]]
-    if len(np.unique(fold_of[kept])) <= fold_of.max():  # a fold would be empty
-        return fold_of
-    found = np.full_like(fold_of, -1)
-    found[kept] = fold_of[kept]
-    return found
-
-
-def _sample(corpus: Corpus, rng: np.random.Generator) -> np.ndarray:
-    """Images to try members on: all, or a part of a large collection in which tagged ones come first."""
-    if len(corpus) <= _MOST_TRIED:
-        return np.arange(len(corpus))
-    tagged, others = (rng.permutation(np.flatnonzero(mask)) for mask in (corpus.tagged, ~corpus.tagged))
-    n_tagged = min(len(tagged), max(_MOST_TAGGED, _MOST_TRIED - len(others)))
-    return np.sort(np.concatenate([tagged[:n_tagged], others[: _MOST_TRIED - n_tagged]]))

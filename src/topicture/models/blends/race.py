@@ -1,8 +1,11 @@
-"""Who goes on: members that are far behind, or that no blend of the others has a use for, are given up early.
+"""Who goes on: members that no blend of better ones has a use for are given up early.
 
-Everything is judged on the answers there are so far, for captions that were hidden. What is dropped on them is dropped
-with a wide margin only, so that what is told of the others on these captions later stays true; and each blend is still
-judged on a fold that took no part in its choice.
+What a member adds is judged on captions that were hidden from it, by blends fitted to the other half of them. One that
+takes long must add more: a thousandth of a nat per word for each second of a fit, as foreseen. Seconds that were
+measured take no part, so the same collection ends at the same members.
+
+What is told of a blend stays true: it is judged on folds that took no part in its choice. Only who is left to choose
+from depends on the first fold.
 """
 
 from collections.abc import Sequence
@@ -11,18 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from topicture.models.blends.blend import best_background, fit_blend, nats_by_word
+from topicture.models.blends.blend import best_background, cross_fitted, fit_blend, nats_by_word
 
-__all__ = ["Alone", "alone", "far_behind", "of_use"]
+__all__ = ["Alone", "alone", "gain_needed", "gain_of", "of_use"]
 
-# Nats per word behind the leader from which on a member is asked whether it adds anything to it at all.
-_FAR = 0.15
-# It must add as much on the very captions that its weight is fitted to: more than it would on others.
-_LEAST_ADDED = 0.005
-# A weight below this, found on either half of the captions, is none.
-_LEAST_WEIGHT = 0.02
-# So many of the best stay in any case: a choice needs some.
-_FEWEST = 3
+_LEAST_GAIN = 1e-3  # nats per word, of members of a second or less
+_USUAL_IMAGES = 2500  # of a collection that the work is foreseen for; in a smaller one nobody waits for long
+_SURE = 2  # the best ones stay in any case: a choice needs some
 
 
 class Alone(NamedTuple):
@@ -35,32 +33,52 @@ class Alone(NamedTuple):
 
 def alone(p: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array) -> Alone:
     """A member by itself, with the background and the temperature that suit it."""
+    p = p.astype(np.float64)
     b = best_background(p, p_w, captions)
     return Alone(p, b, nats_by_word(fit_blend([p], np.array([b]), p_w, captions)([p], p_w), captions))
 
 
-def far_behind(own: Alone, leader: Alone, p_w: np.ndarray, captions: sparse.csr_array) -> bool:
-    """Whether a member is far behind the leader, and adds nothing to it."""
-    if own.nats - leader.nats < _FAR:
-        return False
-    parts = [leader.p, own.p]
-    both = fit_blend(parts, np.array([leader.background, own.background]), p_w, captions)
-    return leader.nats - nats_by_word(both(parts, p_w), captions) < _LEAST_ADDED
+def gain_needed(hundredths: float, n_images: int) -> float:
+    """What a member must add whose fit takes so long, as `work` foresees it."""
+    seconds = hundredths / 100 * min(n_images / _USUAL_IMAGES, 1.0)
+    return _LEAST_GAIN * max(seconds, 1.0)
+
+
+def gain_of(
+    member: Alone,
+    others: Sequence[Alone],
+    p_w: np.ndarray,
+    captions: sparse.csr_array,
+    part_of: np.ndarray,
+) -> float:
+    """Nats per word that a blend gains by a member; `part_of` (n,) are the parts of the captions."""
+    return _nats(others, p_w, captions, part_of) - _nats([*others, member], p_w, captions, part_of)
 
 
 def of_use(
-    members: Sequence[Alone], p_w: np.ndarray, captions: sparse.csr_array, part_of: np.ndarray
+    members: Sequence[Alone],
+    needed: Sequence[float],
+    p_w: np.ndarray,
+    captions: sparse.csr_array,
+    part_of: np.ndarray,
 ) -> list[int]:
-    """Members that a blend fitted to one part (n,) of the captions or another gives weight to, and the best few."""
-    if len(members) <= _FEWEST:
-        return list(range(len(members)))
+    """Members that add what is needed to a blend of better ones, in their order."""
+    order = np.argsort([one.nats for one in members], kind="stable").tolist()
+    chosen = order[:_SURE]
+    nats = _nats([members[m] for m in chosen], p_w, captions, part_of)
+    for m in order[_SURE:]:
+        with_it = _nats([members[i] for i in (*chosen, m)], p_w, captions, part_of)
+        if nats - with_it >= needed[m]:
+            chosen.append(m)
+            nats = with_it
+    return sorted(chosen)
+
+
+def _nats(
+    members: Sequence[Alone], p_w: np.ndarray, captions: sparse.csr_array, part_of: np.ndarray
+) -> float:
     backgrounds = np.array([one.background for one in members])
-    weight = np.zeros(len(members))
-    for part in np.unique(part_of):
-        rows = part_of == part
-        blend = fit_blend(
-            [one.p[rows] for one in members], backgrounds, p_w[rows] if p_w.ndim > 1 else p_w, captions[rows]
-        )
-        weight = np.maximum(weight, blend.weights)
-    best = np.argsort([one.nats for one in members], kind="stable")[:_FEWEST]
-    return sorted({*np.flatnonzero(weight >= _LEAST_WEIGHT).tolist(), *best.tolist()})
+    p_w = np.broadcast_to(p_w, members[0].p.shape)
+    return nats_by_word(
+        cross_fitted([one.p for one in members], backgrounds, p_w, captions, part_of), captions
+    )

@@ -16,7 +16,7 @@ from topicture.models.base import Annotator
 from topicture.models.blends.kept_trials import Answered, KeptTrials
 from topicture.models.blends.members import Member
 from topicture.models.blends.memory_limit import fit_bytes
-from topicture.models.blends.race import Alone, alone, far_behind, of_use
+from topicture.models.blends.race import Alone, alone, gain_needed, gain_of, of_use
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.work import Work, work_of
 from topicture.models.interrupts import all_or_nothing
@@ -25,6 +25,8 @@ __all__ = ["FAILURES", "Trials", "Tried", "fitted", "why_failed"]
 
 # Members whose fits take longer than this, in hundredths of a second, first run a heat on one image in so many.
 _DEAR, _HEAT, _FEWEST_OF_HEAT = 500, 4, 1000
+# Captions of the first fold that members are dropped by.
+_FEWEST_JUDGES = 60
 Callback = Callable[[Any], None] | None
 # What a member that runs out of memory or fails numerically raises: no reason to end the others.
 FAILURES = (MemoryError, ArithmeticError, np.linalg.LinAlgError, ArpackError, JaxRuntimeError)
@@ -68,11 +70,12 @@ class _Leader(NamedTuple):
 
 
 class _Dropped(Exception):
-    """A member is far behind."""
+    """A member adds too little to others for the time that it takes."""
 
     def __init__(self, after: str, own: Alone, leader: Alone):
         super().__init__(
-            f"dropped after {after}: far behind (perplexity {np.exp(own.nats):.1f}, the best {np.exp(leader.nats):.1f})"
+            f"dropped after {after}: adds too little (perplexity {np.exp(own.nats):.1f}, the best "
+            f"{np.exp(leader.nats):.1f})"
         )
 
 
@@ -80,7 +83,8 @@ class _Dropped(Exception):
 class Trials:
     """Members learn from a corpus with one fold of its captions hidden after the other, and annotate what was hidden.
 
-    It is a race: after each fold, members that are no use to the others are dropped (`race`).
+    It is a race: members that add too little to the others are dropped after the first fold, and those that take long
+    after a heat on a part of the images (`race`).
 
     Attributes
     ----------
@@ -123,6 +127,14 @@ class Trials:
     @property
     def n_folds(self) -> int:
         return int(self.fold_of.max()) + 1
+
+    @property
+    def is_race(self) -> bool:
+        """Whether members are dropped on the way: few captions would tell nothing of them, and do not take long."""
+        return not self.all_the_way and int((self.fold_of == 0).sum()) >= _FEWEST_JUDGES
+
+    def _needed(self, member: Member) -> float:
+        return gain_needed(work_of(member), len(self.corpus))
 
     @property
     def _refits(self) -> float:
@@ -170,21 +182,17 @@ class Trials:
 
     def _useful(self, racing: list[_Contender], fold: int, left_out: dict[str, str]) -> list[_Contender]:
         """Who goes on to a fold, by the answers for those before it."""
-        if self.all_the_way or len(racing) < 2:
+        if not self.is_race or fold > 1:
             return racing
-        fold_of = self.fold_of[(self.fold_of >= 0) & (self.fold_of < fold)]
-        rows = (self.fold_of >= 0) & (self.fold_of < fold)
-        captions = sparse.csr_array(self.corpus.captions[rows])
-        p_w = self.p_w[fold_of]
-        own = [alone(c.so_far(fold_of).astype(np.float64), p_w, captions) for c in racing]
-        useful = of_use(own, p_w, captions, self.half_of[rows] if fold == 1 else fold_of)
+        first = self.fold_of == 0
+        captions = sparse.csr_array(self.corpus.captions[first])
+        own = [alone(c.answers[0], self.p_w[0], captions) for c in racing]
+        best = min(own, key=lambda one: one.nats)
+        needed = [self._needed(c.member) for c in racing]
+        useful = of_use(own, needed, self.p_w[0], captions, self.half_of[first])
         for number, contender in enumerate(racing):
             if number not in useful:
-                nats = np.exp(own[number].nats), np.exp(min(one.nats for one in own))
-                left_out[contender.member.title] = (
-                    f"dropped after {'the first fold' if fold == 1 else f'{fold} folds'}: does not help the others "
-                    f"(perplexity {nats[0]:.1f}, the best {nats[1]:.1f})"
-                )
+                left_out[contender.member.title] = str(_Dropped("the first fold", own[number], best))
         return [racing[number] for number in useful]
 
     # --- One member --------------------------------------------------------------------------------------
@@ -223,11 +231,11 @@ class Trials:
         part in choosing what it is judged on.
 
         Raises OutOfTime where not even the first settings leave time for the other folds and for learning from
-        everything. Settings are compared as long as that time is left, and not at all of a member far behind.
+        everything. Settings are compared as long as that time is left.
         """
         captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0])
         tried: list[Answered] = []
-        if leader is not None and not self.all_the_way and work_of(member) >= _DEAR:
+        if leader is not None and self.is_race and work_of(member) >= _DEAR:
             work.starts(member)
             self._heat(member, leader, deadline, captions)
         for settings in member.settings:
@@ -244,10 +252,6 @@ class Trials:
                 raise OutOfTime(found.seconds)
             tried.append(found)
             work.ended(member, work.left[member.title] / work_of(member) - 1)
-            if len(tried) == 1 and leader is not None and not self.all_the_way:
-                own = alone(found.p.astype(np.float64), self.p_w[0], captions)
-                if far_behind(own, leader.own, self.p_w[0], captions):
-                    raise _Dropped("its first trial", own, leader.own)
             if perf_counter() + (self.n_folds + self._refits) * found.seconds > deadline:
                 break
         half_of = self.half_of[self.fold_of == 0]
@@ -257,7 +261,7 @@ class Trials:
         best = self._best(tried, half_of >= 0)
         seconds = sum(one.seconds for one in tried)
         contender = _Contender(member, member.settings[best], [answers], seconds, tried[best].seconds)
-        return contender, alone(answers.astype(np.float64), self.p_w[0], captions)
+        return contender, alone(answers, self.p_w[0], captions)
 
     def _answers(self, member: Member, settings: dict[str, Any], fold: int, seconds: float) -> Answered:
         return self._asked(member, settings, self.corpus, self.fold_of == fold, seconds)
@@ -277,7 +281,7 @@ class Trials:
         return self.kept.answers(member.make(settings, self.seed), corpus, hidden, find)
 
     def _heat(self, member: Member, leader: _Leader, deadline: float, captions: sparse.csr_array) -> None:
-        """A member that takes long races the leader on a part of the images first; raises _Dropped if far behind."""
+        """A member that takes long races the leader on a part of the images; raises _Dropped if it adds little."""
         first, others = np.flatnonzero(self.fold_of == 0), np.flatnonzero(self.fold_of != 0)
         if len(others) < _FEWEST_OF_HEAT:
             return
@@ -286,10 +290,11 @@ class Trials:
         part, hidden = self.corpus[rows], self.fold_of[rows] == 0
         left = deadline - perf_counter()
         theirs, own = (
-            alone(self._asked(*side, part, hidden, left).p.astype(np.float64), self.p_w[0], captions)
+            alone(self._asked(*side, part, hidden, left).p, self.p_w[0], captions)
             for side in ((leader.member, leader.settings), (member, member.settings[0]))
         )
-        if far_behind(own, theirs, self.p_w[0], captions):
+        gain = gain_of(own, [theirs], self.p_w[0], captions, self.half_of[self.fold_of == 0])
+        if gain < self._needed(member):
             raise _Dropped(f"a heat on {len(rows)} images", own, theirs)
 
     def _best(self, tried: Sequence[Answered], rows: np.ndarray) -> int:
