@@ -88,6 +88,12 @@ def annotate(
         bool,
         typer.Option("--new", help="Only for photos that came since the last time; the rest stays as it is."),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Look at every photo again, not only at new ones and those decided since."
+        ),
+    ] = False,
     workers: WorkersOption = WORKERS,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
@@ -106,6 +112,7 @@ def annotate(
             everything=everything,
             rejected_too=rejected_too,
             new_only=new_only,
+            again=again,
             workers=workers,
             report=stages,
         )

@@ -24,7 +24,7 @@ from topicture.models.interrupts import all_or_nothing
 __all__ = ["FAILURES", "Trials", "Tried", "fitted", "why_failed"]
 
 # Members whose fits take longer than this, in hundredths of a second, first run a heat on one image in so many.
-_DEAR, _HEAT, _FEWEST_OF_HEAT = 500, 4, 1000
+_DEAR, _HEAT, _FEWEST_OF_HEAT = 1000, 4, 1000
 # Captions of the first fold that members are dropped by.
 _FEWEST_JUDGES = 60
 Callback = Callable[[Any], None] | None
