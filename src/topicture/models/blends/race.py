@@ -1,7 +1,7 @@
 """Who goes on: members that no blend of better ones has a use for are given up early.
 
 What a member adds is judged on captions that were hidden from it, by blends fitted to the other half of them. One that
-takes long must add more: a thousandth of a nat per word for each second of a fit, as foreseen. Seconds that were
+takes long must add more: two thousandths of a nat per word for each second of a fit, as foreseen. Seconds that were
 measured take no part, so the same collection ends at the same members.
 
 What is told of a blend stays true: it is judged on folds that took no part in its choice. Only who is left to choose
@@ -18,7 +18,8 @@ from topicture.models.blends.blend import best_background, cross_fitted, fit_ble
 
 __all__ = ["Alone", "alone", "gain_needed", "gain_of", "of_use"]
 
-_LEAST_GAIN = 1e-3  # nats per word, of members of a second or less
+_LEAST_GAIN = 1e-3  # nats per word
+_GAIN_PER_SECOND = 2e-3
 _USUAL_IMAGES = 2500  # of a collection that the work is foreseen for; in a smaller one nobody waits for long
 _SURE = 2  # the best ones stay in any case: a choice needs some
 
@@ -41,7 +42,7 @@ def alone(p: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array) -> Alone:
 def gain_needed(hundredths: float, n_images: int) -> float:
     """What a member must add whose fit takes so long, as `work` foresees it."""
     seconds = hundredths / 100 * min(n_images / _USUAL_IMAGES, 1.0)
-    return _LEAST_GAIN * max(seconds, 1.0)
+    return max(_LEAST_GAIN, _GAIN_PER_SECOND * seconds)
 
 
 def gain_of(

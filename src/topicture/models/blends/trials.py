@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jax.errors import JaxRuntimeError
@@ -25,6 +25,7 @@ __all__ = ["FAILURES", "Trials", "Tried", "fitted", "why_failed"]
 
 # Members whose fits take longer than this, in hundredths of a second, first run a heat on one image in so many.
 _DEAR, _HEAT, _FEWEST_OF_HEAT = 1000, 4, 1000
+_RIVALS = 3
 # Captions of the first fold that members are dropped by.
 _FEWEST_JUDGES = 60
 Callback = Callable[[Any], None] | None
@@ -59,14 +60,6 @@ class _Contender:
         for fold, answers in enumerate(self.answers):
             p[fold_of == fold] = answers
         return p
-
-
-class _Leader(NamedTuple):
-    """The best so far on the first fold."""
-
-    member: Member
-    settings: dict[str, Any]
-    own: Alone
 
 
 class _Dropped(Exception):
@@ -147,19 +140,19 @@ class Trials:
         self, members: Sequence[Member], deadline: float, left_out: dict[str, str], work: Work
     ) -> list[_Contender]:
         racing: list[_Contender] = []
-        leader: _Leader | None = None
+        rivals: list[tuple[float, _Contender]] = []  # the best so far that do not take long
         for member in members:
             # What is in the race already shall be able to end it.
             reserved = sum(c.fit_seconds for c in racing) * (self.n_folds - 1 + self._refits)
-            found = self._try(member, deadline - reserved if racing else np.inf, leader, work)
+            found = self._try(member, deadline - reserved if racing else np.inf, [c for _, c in rivals], work)
             if isinstance(found, str):
                 work.left.pop(member.title)
                 left_out[member.title] = found
                 continue
             contender, own = found
             racing.append(contender)
-            if leader is None or own.nats < leader.own.nats:
-                leader = _Leader(contender.member, contender.settings, own)
+            if work_of(member) < _DEAR:
+                rivals = sorted([*rivals, (own.nats, contender)], key=lambda rival: rival[0])[:_RIVALS]
         return racing
 
     def _next_fold(
@@ -198,7 +191,7 @@ class Trials:
     # --- One member --------------------------------------------------------------------------------------
 
     def _try(
-        self, member: Member, deadline: float, leader: _Leader | None, work: Work
+        self, member: Member, deadline: float, rivals: list[_Contender], work: Work
     ) -> tuple[_Contender, Alone] | str:
         """The member's answers for the first fold with its best settings, or why it is out of the race."""
         begin = perf_counter()
@@ -207,7 +200,7 @@ class Trials:
         needed = fit_bytes(member.make(member.settings[0], self.seed), self.corpus)
         if needed > self.budget_bytes:
             return f"left out: it needs {needed / 1e9:.1f} GB of memory, more than it may take"
-        return self._guarded(lambda: self._best_settings(member, deadline, leader, work))
+        return self._guarded(lambda: self._best_settings(member, deadline, rivals, work))
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
         """What the work finds, or why it failed."""
@@ -223,7 +216,7 @@ class Trials:
             return f"left out: {why_failed(error)}"
 
     def _best_settings(
-        self, member: Member, deadline: float, leader: _Leader | None, work: Work
+        self, member: Member, deadline: float, rivals: list[_Contender], work: Work
     ) -> tuple[_Contender, Alone]:
         """The best settings on the first fold, and the answers there.
 
@@ -235,9 +228,9 @@ class Trials:
         """
         captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0])
         tried: list[Answered] = []
-        if leader is not None and self.is_race and work_of(member) >= _DEAR:
+        if rivals and self.is_race and work_of(member) >= _DEAR:
             work.starts(member)
-            self._heat(member, leader, deadline, captions)
+            self._heat(member, rivals, deadline, captions)
         for settings in member.settings:
             work.starts(member)
             since = perf_counter()
@@ -280,8 +273,10 @@ class Trials:
 
         return self.kept.answers(member.make(settings, self.seed), corpus, hidden, find)
 
-    def _heat(self, member: Member, leader: _Leader, deadline: float, captions: sparse.csr_array) -> None:
-        """A member that takes long races the leader on a part of the images; raises _Dropped if it adds little."""
+    def _heat(
+        self, member: Member, rivals: list[_Contender], deadline: float, captions: sparse.csr_array
+    ) -> None:
+        """A member that takes long races quick ones on a part of the images; raises _Dropped if it adds little."""
         first, others = np.flatnonzero(self.fold_of == 0), np.flatnonzero(self.fold_of != 0)
         if len(others) < _FEWEST_OF_HEAT:
             return
@@ -289,13 +284,13 @@ class Trials:
         rows = np.sort(np.concatenate([first, drawn]))
         part, hidden = self.corpus[rows], self.fold_of[rows] == 0
         left = deadline - perf_counter()
-        theirs, own = (
-            alone(self._asked(*side, part, hidden, left).p, self.p_w[0], captions)
-            for side in ((leader.member, leader.settings), (member, member.settings[0]))
+        sides = [(member, member.settings[0]), *((c.member, c.settings) for c in rivals)]
+        own, *theirs = (
+            alone(self._asked(*side, part, hidden, left).p, self.p_w[0], captions) for side in sides
         )
-        gain = gain_of(own, [theirs], self.p_w[0], captions, self.half_of[self.fold_of == 0])
+        gain = gain_of(own, theirs, self.p_w[0], captions, self.half_of[self.fold_of == 0])
         if gain < self._needed(member):
-            raise _Dropped(f"a heat on {len(rows)} images", own, theirs)
+            raise _Dropped(f"a heat on {len(rows)} images", own, min(theirs, key=lambda one: one.nats))
 
     def _best(self, tried: Sequence[Answered], rows: np.ndarray) -> int:
         """Which answers for the first fold suit these of its captions; the first where there are none."""
