@@ -25,7 +25,7 @@ __all__ = ["FAILURES", "Trials", "Tried", "fitted", "why_failed"]
 
 # Members whose fits take longer than this, in hundredths of a second, first run a heat on one image in so many.
 _DEAR, _HEAT, _FEWEST_OF_HEAT = 1000, 4, 1000
-_RIVALS = 3
+_QUICK, _RIVALS = 500, 3  # it runs against so many that take less than this
 # Captions of the first fold that members are dropped by.
 _FEWEST_JUDGES = 60
 Callback = Callable[[Any], None] | None
@@ -151,7 +151,7 @@ class Trials:
                 continue
             contender, own = found
             racing.append(contender)
-            if work_of(member) < _DEAR:
+            if work_of(member) < _QUICK:
                 rivals = sorted([*rivals, (own.nats, contender)], key=lambda rival: rival[0])[:_RIVALS]
         return racing
 
