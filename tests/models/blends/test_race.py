@@ -8,7 +8,8 @@ from topicture.corpus import Corpus
 from topicture.models.baselines.knn import KNN
 from topicture.models.baselines.logistic import Logistic
 from topicture.models.blends.auto import Auto
-from topicture.models.blends.kept_trials import KeptTrials, digest_of
+from topicture.models.blends.digests import digest_of
+from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.blends.members import FormerRow, members_again, members_for
 from topicture.models.blends.race import alone, gain_needed, of_use
 from topicture.models.blends.work import AutoStep

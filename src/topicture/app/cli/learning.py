@@ -45,6 +45,12 @@ def learn(
         bool,
         typer.Option("--afresh", help="Try every model again, not only those that helped the last time."),
     ] = False,
+    first: Annotated[
+        bool,
+        typer.Option(
+            help="The first time, suggest with a quick model before auto: there is something to review meanwhile."
+        ),
+    ] = True,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also print every model that was tried.")
     ] = False,
@@ -56,9 +62,16 @@ def learn(
     """Learn the collection's own words from the photos that carry them."""
     from topicture.app.console.progress_bars import Stages
     from topicture.app.console.tables import print_learned
+    from topicture.app.verbs.upkeep.first_suggestions import suggest_first
 
     library = find(catalog)
     with Stages(quiet=quiet or as_json) as stages:
+        if first and model == "auto":
+            soon = suggest_first(library, min_count=min_count, workers=workers, report=stages)
+            if soon is not None and not (quiet or as_json):
+                stages.say(
+                    f"{counted(soon.suggestions, 'first suggestion')} to review while a better model is learned."
+                )
         result = library.learn(
             model,
             min_count=min_count,

@@ -13,10 +13,10 @@ from topicture.annotations.shift.completeness import Completeness
 from topicture.annotations.shift.worlds import FarWorld, find_worlds
 from topicture.app.learning.calibrating import Trusted, differing, trust
 from topicture.app.learning.choosing import choose_and_fit
-from topicture.app.learning.former import former_choice, race_told
 from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
 from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
+from topicture.app.learning.reports import former_choice, race_told
 from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold

@@ -4,13 +4,11 @@ A trial is known by a digest of all that its answers depend on: model, settings 
 shown, images that were asked about. Files are plain arrays; a damaged one counts as none.
 """
 
-import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,9 +16,10 @@ from scipy import sparse
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
+from topicture.models.blends.digests import digest_of, views_digest
 from topicture.models.files import read_model, write_model
 
-__all__ = ["Answered", "KeptTrials", "corpus_digest", "digest_of"]
+__all__ = ["Answered", "KeptTrials"]
 
 # Belongs to every digest: raised where the same settings give other answers than before.
 _VERSION = 1
@@ -71,7 +70,7 @@ class KeptTrials:
         assert self.folder is not None
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._views is None or self._views[0] is not corpus:
-            self._views = corpus, _views_digest(corpus)
+            self._views = corpus, views_digest(corpus)
         settings = json.dumps(
             annotator.get_params(deep=False), sort_keys=True, default=lambda v: digest_of(np.asarray(v))
         )
@@ -87,41 +86,6 @@ class KeptTrials:
         )
         self._used.add(f"{name}.safetensors")
         return self.folder / f"{name}.safetensors"
-
-
-def digest_of(*parts: Any) -> str:
-    """A digest of numbers, texts, arrays and sparse matrices; arrays count with their types and shapes."""
-    found = hashlib.sha256()
-    for part in parts:
-        if sparse.issparse(part):
-            pieces = [
-                np.array(part.shape),
-                part.indptr.astype(np.int64),
-                part.indices.astype(np.int64),
-                part.data,
-            ]
-        else:
-            pieces = [part]
-        for piece in pieces:
-            if isinstance(piece, np.ndarray):
-                found.update(f"{piece.dtype} {piece.shape};".encode())
-                found.update(np.ascontiguousarray(piece).tobytes())
-            else:
-                text = str(piece).encode()
-                found.update(f"{len(text)};".encode() + text)
-    return found.hexdigest()
-
-
-def corpus_digest(corpus: Corpus) -> str:
-    """Of everything that can be learned from."""
-    return digest_of(_views_digest(corpus), corpus.captions)
-
-
-def _views_digest(corpus: Corpus) -> str:
-    """Of all but the captions."""
-    others = [field.name for field in fields(corpus) if field.name not in ("captions", "vocabulary")]
-    words = json.dumps(list(corpus.vocabulary.words))
-    return digest_of(words, *(part for name in others for part in (name, getattr(corpus, name))))
 
 
 def _read(path: Path, shape: tuple[int, int]) -> Answered | None:
