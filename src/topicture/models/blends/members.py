@@ -51,6 +51,12 @@ class Member(NamedTuple):
         """For tables."""
         return self.model if self.view is None else f"{self.model} on {self.view}"
 
+    @property
+    def looks_at(self) -> str:
+        """The view that it learns from; what is counted in regions and their own numbers are one."""
+        view = self.view or (make_annotator(self.model).needs or ("",))[0]
+        return "visual_words" if view in ("regions", "region_words") else view
+
     def make(self, settings: dict[str, Any], seed: int) -> Annotator:
         """A fresh annotator."""
         return make_annotator(self.model, seed=seed, **settings, **({"view": self.view} if self.view else {}))

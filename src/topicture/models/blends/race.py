@@ -16,11 +16,14 @@ from scipy import sparse
 
 from topicture.models.blends.blend import best_background, cross_fitted, fit_blend, nats_by_word
 
-__all__ = ["Alone", "alone", "gain_needed", "gain_of", "of_use"]
+__all__ = ["Alone", "alone", "gain_needed", "gain_of", "of_use", "poor_view"]
 
 _LEAST_GAIN = 1e-3  # nats per word
 _GAIN_PER_SECOND = 2e-3
 _USUAL_IMAGES = 2500  # of a collection that the work is foreseen for; in a smaller one nobody waits for long
+_FAR_BEHIND = 0.15  # nats per word
+_GAIN_OF_VIEW = 0.01
+_RIVALS = 3
 _SURE = 2  # the best ones stay in any case: a choice needs some
 
 
@@ -54,6 +57,21 @@ def gain_of(
 ) -> float:
     """Nats per word that a blend gains by a member; `part_of` (n,) are the parts of the captions."""
     return _nats(others, p_w, captions, part_of) - _nats([*others, member], p_w, captions, part_of)
+
+
+def poor_view(
+    own: Sequence[Alone],
+    others: Sequence[Alone],
+    p_w: np.ndarray,
+    captions: sparse.csr_array,
+    part_of: np.ndarray,
+) -> bool:
+    """Whether the best of the quick members on a view adds nothing worth waiting for to the best on other views."""
+    best, *_ = sorted(own, key=lambda one: one.nats) or [None]
+    rivals = sorted(others, key=lambda one: one.nats)[:_RIVALS]
+    if best is None or not rivals or best.nats - rivals[0].nats < _FAR_BEHIND:
+        return False
+    return gain_of(best, rivals, p_w, captions, part_of) < _GAIN_OF_VIEW
 
 
 def of_use(

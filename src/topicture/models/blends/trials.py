@@ -16,7 +16,7 @@ from topicture.models.base import Annotator
 from topicture.models.blends.kept_trials import Answered, KeptTrials
 from topicture.models.blends.members import Member
 from topicture.models.blends.memory_limit import fit_bytes
-from topicture.models.blends.race import Alone, alone, gain_needed, gain_of, of_use
+from topicture.models.blends.race import Alone, alone, gain_needed, gain_of, of_use, poor_view
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.work import Work, work_of
 from topicture.models.interrupts import all_or_nothing
@@ -141,11 +141,11 @@ class Trials:
         self, members: Sequence[Member], deadline: float, left_out: dict[str, str], work: Work
     ) -> list[_Contender]:
         racing: list[_Contender] = []
-        rivals: list[tuple[float, _Contender]] = []  # the best so far that do not take long
+        quick: list[tuple[Alone, _Contender]] = []  # those that do not take long, the best first
         for member in members:
             # What is in the race already shall be able to end it.
             reserved = sum(c.fit_seconds for c in racing) * (self.n_folds - 1 + self._refits)
-            found = self._try(member, deadline - reserved if racing else np.inf, [c for _, c in rivals], work)
+            found = self._try(member, deadline - reserved if racing else np.inf, quick, work)
             if isinstance(found, str):
                 work.left.pop(member.title)
                 left_out[member.title] = found
@@ -153,7 +153,7 @@ class Trials:
             contender, own = found
             racing.append(contender)
             if work_of(member) < _QUICK:
-                rivals = sorted([*rivals, (own.nats, contender)], key=lambda rival: rival[0])[:_RIVALS]
+                quick = sorted([*quick, (own, contender)], key=lambda one: one[0].nats)
         return racing
 
     def _next_fold(
@@ -192,16 +192,28 @@ class Trials:
     # --- One member --------------------------------------------------------------------------------------
 
     def _try(
-        self, member: Member, deadline: float, rivals: list[_Contender], work: Work
+        self, member: Member, deadline: float, quick: list[tuple[Alone, _Contender]], work: Work
     ) -> tuple[_Contender, Alone] | str:
         """The member's answers for the first fold with its best settings, or why it is out of the race."""
         begin = perf_counter()
         if begin >= deadline:
             return "not tried: the time was up"
+        if self.is_race and work_of(member) >= _QUICK and self._looks_at_little(member, quick):
+            return f"not worth trying: quick models on {member.looks_at} are far behind, and add too little"
         needed = fit_bytes(member.make(member.settings[0], self.seed), self.corpus)
         if needed > self.budget_bytes:
             return f"left out: it needs {needed / 1e9:.1f} GB of memory, more than it may take"
-        return self._guarded(lambda: self._best_settings(member, deadline, rivals, work))
+        return self._guarded(lambda: self._best_settings(member, deadline, quick, work))
+
+    def _looks_at_little(self, member: Member, quick: list[tuple[Alone, _Contender]]) -> bool:
+        """Whether quick members on its view tell that it is not worth the time."""
+        first = self.fold_of == 0
+        own, others = (
+            [one for one, c in quick if (c.member.looks_at == member.looks_at) is same]
+            for same in (True, False)
+        )
+        captions = sparse.csr_array(self.corpus.captions[first])
+        return poor_view(own, others, self.p_w[0], captions, self.half_of[first])
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
         """What the work finds, or why it failed."""
@@ -217,7 +229,7 @@ class Trials:
             return f"left out: {why_failed(error)}"
 
     def _best_settings(
-        self, member: Member, deadline: float, rivals: list[_Contender], work: Work
+        self, member: Member, deadline: float, quick: list[tuple[Alone, _Contender]], work: Work
     ) -> tuple[_Contender, Alone]:
         """The best settings on the first fold, and the answers there.
 
@@ -229,9 +241,9 @@ class Trials:
         """
         captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0])
         tried: list[Answered] = []
-        if rivals and self.is_race and work_of(member) >= _DEAR:
+        if quick and self.is_race and work_of(member) >= _DEAR:
             work.starts(member)
-            self._heat(member, rivals, deadline, captions)
+            self._heat(member, [c for _, c in quick[:_RIVALS]], deadline, captions)
         for settings in member.settings:
             work.starts(member)
             since = perf_counter()
