@@ -92,6 +92,7 @@ bench: .venv/installed  ## benchmarks; results in benchmarks/results
 	$(BIN)/python -m benchmarks
 
 docs: .venv/installed  ## the documentation site, offline: build/docs/index.html
+	rm -rf docs/_api
 	$(ONE_THREAD) $(BIN)/python -m sphinx -b html -W --keep-going -d build/doctrees docs build/docs
 
 clean:  ## remove what make created

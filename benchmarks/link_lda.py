@@ -81,7 +81,7 @@ SPECS = {
             "scikit-learn-online": [1, 1, 2],
             "scikit-learn-batch": [6, 8, 10, 12, 15, 20],
         },
-        {"variational": (2, 3, 4, 5, 6), "cvb0": (2, 3, 4, 5, 6)},
+        {"variational": (2, 3, 4, 5, 6), "cvb0": (4, 6, 8)},
         ("scikit-learn-online", "scikit-learn-batch"),
     ),
 }

@@ -4,6 +4,7 @@ Markdown stays Markdown (MyST). Pages that the site makes itself go to folders t
 (`_gallery`) and the public names' (`_api`).
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -38,7 +39,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 4
 suppress_warnings = [
     "config.cache",  # the gallery's scraper is a function, which can't be kept between builds
-    "toc.empty_glob",  # a page that may not be there yet
+    "ref.python",  # a word such as "steps" in a docstring is the name of several things
 ]
 
 # --- Gallery -------------------------------------------------------------------------------------------------------
@@ -68,7 +69,7 @@ sphinx_gallery_conf = {
 # --- Public names --------------------------------------------------------------------------------------------------
 
 autosummary_generate = True
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
@@ -78,12 +79,26 @@ templates_path = ["site/templates"]
 
 
 def setup(app):
-    """Docstrings are plain text with formulas such as |x|, which reStructuredText would take for something else."""
+    """Docstrings are plain text with such things as |x| and x_, which reStructuredText takes for something else."""
     app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _escape(lines))
+    app.connect("autodoc-skip-member", _is_scikit_learns)
+    app.connect("source-read", _within_the_site)
+
+
+def _is_scikit_learns(app, what, name, obj, skip, options):
+    """Methods that scikit-learn adds, whose docstrings lead to pages of its own."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
+def _within_the_site(app, name, source):
+    """The README is the first page of the repository; on the site that is the tour."""
+    source[0] = re.sub(r"\]\(\.\./README\.md[^)]*\)", "](tour.md)", source[0])
 
 
 def _escape(lines):
-    lines[:] = [line if "``" in line else line.replace("|", r"\|") for line in lines]
+    for number, line in enumerate(lines):
+        if "``" not in line and not line.lstrip().startswith(".."):
+            lines[number] = re.sub(r"(?<=\w)_(?=[ ,+)])|\|", lambda sign: f"\\{sign[0]}", line)
 
 
 # --- Look ----------------------------------------------------------------------------------------------------------

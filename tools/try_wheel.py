@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--photos", type=int, default=0)
-    parser.add_argument("--images", type=int, default=60, help="of the demonstration")
+    parser.add_argument("--images", type=int, default=40, help="of the demonstration")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="topicture-wheel-") as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""Writes docs/commands.md and docs/settings.md: every command, option and setting, as the program itself tells them.
+"""Writes commands.md, settings.md and api.md: commands, options, settings and public names, as the program tells them.
 
 python docs/site/make_reference.py
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from public_names import api_page
 
 from topicture import make_annotator, model_names
 from topicture.app.cli.commands import app
@@ -124,6 +125,7 @@ def main() -> None:
     (DOCS / "commands.md").write_text(command_page(typer.main.get_command(app)), encoding="utf-8")
     models = {name: make_annotator(name) for name in model_names()}
     (DOCS / "settings.md").write_text(settings_page(models), encoding="utf-8")
+    (DOCS / "api.md").write_text(api_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

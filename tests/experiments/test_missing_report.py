@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from topicture_experiments.auto.work import evened
 from topicture_experiments.missing import libraries, report, work
 from topicture_experiments.missing.libraries import Photos, library, without_tags
+from topicture_experiments.missing.ranking import ranked
 from topicture_experiments.missing.work import Task
 
 
@@ -54,16 +56,35 @@ def test_every_part_is_measured_and_the_page_shows_it(small, tmp_path):
     found = json.loads((tmp_path / "missing.json").read_text())["found"]
     assert set(found) == {task.key for task in report.tasks(quick=True)}
     page = (tmp_path / "missing.md").read_text()
-    for part in ("12 of 50 folders", "second round", "absent means no", "average precision", "asked 90%"):
+    for part in (
+        "12 of 50 folders",
+        "second round",
+        "absent means no",
+        "average precision",
+        "asked 90%",
+        "by itself",
+    ):
         assert part in page
-    left = found[Task("random 40%", report.FIRST_DRAW, "ridge").key]
-    assert (
-        left["now"]["error"] < left["before"]["error"]
-    )  # promises against the truth, not against what was given
-    assert left["now"]["probable"] > left["before"]["probable"]
+    left = [found[Task(kind, report.FIRST_DRAW, "ridge").key] for kind in report.LEFT_OUT]
+    for one in left:  # promises against the truth, not against what was given
+        assert one["now"]["error"] < one["before"]["error"]
+    assert sum(one["now"]["probable"] for one in left) > sum(one["before"]["probable"] for one in left)
 
 
 def test_what_was_accepted_in_bulk_is_not_accepted_again(small):
     found = work.do(None, "", Task("second round", 0, "knn"))
     first = work.do(None, "", Task("random", 0, "knn"))["now"]["accepted"]
     assert found["now"]["accepted"][2][0] <= first[2][0]
+
+
+def test_a_photo_ranked_by_itself_keeps_its_words_among_others(rng):
+    """The divisor is that of hidden folds: a photo alone gets the words that it gets among all."""
+    hidden, asked = rng.dirichlet(np.full(6, 0.3), 200), rng.dirichlet(np.full(6, 0.3), 20)
+    shares = np.full(6, 0.2)
+    together = evened(asked, shares, 1.0, hidden)
+    np.testing.assert_allclose(evened(asked[:1], shares, 1.0, hidden), together[:1])
+    assert np.abs(evened(asked[:1], shares, 1.0) - evened(asked, shares, 1.0)[:1]).max() > 0.1
+    rare = np.linspace(0.2, 2, 6)  # a model that hardly ever dares to say some words
+    captions = hidden > 0.3
+    found = ranked(hidden * rare, captions, asked * rare, asked > 0.3)
+    assert found["by itself"]["f1"] >= found["plain"]["f1"]

@@ -43,6 +43,7 @@ SIGNATURES = {
     "link-lda": """
         n_topics=50, *, alpha=0.05, eta_visual=0.05, eta_words=0.3, learn_alpha=True, learn_eta=False,
         learning='stochastic', n_epochs=4, batch_size=512, tau0=16.0, kappa=0.7, start='random', n_sweeps=8,
+        algorithm='variational',
         max_iter=200, tol=1e-05, n_init=3, seed=0, precision='float64'
     """,
     "lap-em": """
@@ -117,7 +118,7 @@ SIGNATURES = {
         view='descriptor', background=0.0, seed=0
     """,
     "auto": """
-        members=None, *, n_folds=3, budget_seconds=600.0, seed=0
+        members=None, *, n_folds=3, budget_seconds=600.0, budget_bytes=4000000000.0, seed=0
     """,
 }
 

@@ -16,11 +16,12 @@ model = make_annotator("dba").fit(sample.corpus)
 print(f"accuracy on hidden captions: {sample.judge(model).accuracy:.3f}")
 
 # %%
-# A tagged photo: each region gets one of the photo's own words. What the caption leaves out has to go somewhere.
+# A tagged photo: each region gets the best of the photo's own words. What the caption leaves out has to go somewhere.
 
 position = int(sample.corpus.tagged.nonzero()[0][3])
 (p,) = model.label_regions(sample.corpus[[position]])
-words = [best.word for best in region_labels(p, sample.corpus.vocabulary)]
+has = sample.corpus[[position]].captions.toarray()[0] > 0
+words = [best.word for best in region_labels(p * has, sample.corpus.vocabulary)]
 figure = labelled_regions(
     sample.scenes[position].pixels,
     sample.regions(position),

@@ -17,7 +17,7 @@ from topicture.annotations.figures.style import level, line_looks, panels
 from topicture.annotations.measures.metrics import accuracy
 
 rng = np.random.default_rng(0)
-n_photos, n_words, n_visual = 160, 12, 40
+n_photos, n_words, n_visual = 120, 12, 40
 looks = np.repeat(rng.dirichlet(np.full(n_visual, 0.3), n_words // 2), 2, axis=0)  # of pairs, alike
 looks = 0.7 * looks + 0.3 * rng.dirichlet(np.full(n_visual, 0.3), n_words)
 captions = np.zeros((n_photos, n_words))
@@ -27,16 +27,16 @@ for row in captions:
     row[words] = 1
     regions.append(np.stack([rng.multinomial(20, looks[word]) for word in rng.choice(words, 6)]))
 corpus = Corpus.from_arrays(captions, region_words=regions)
-hidden = np.arange(n_photos) >= 80
+hidden = np.arange(n_photos) >= 60
 tagged, judged = corpus[~hidden], corpus[hidden]
 
 # %%
 # Accuracy on photos that were not learned from, against the weight of the margin; the dotted line is likelihood alone.
 
-weights = [1, 10, 100, 1000]
+weights = [1, 30, 1000]
 found = []
 for weight in weights:
-    model = make_annotator("emm-margin", nu2_per_image=weight, max_iter=8).fit(tagged)
+    model = make_annotator("emm-margin", nu2_per_image=weight, max_iter=5).fit(tagged)
     found.append(accuracy(model.annotate(judged), judged.captions))
 by_likelihood = accuracy(make_annotator("emm-ml").fit(tagged).annotate(judged), judged.captions)
 

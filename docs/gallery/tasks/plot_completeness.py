@@ -14,7 +14,7 @@ missing words settle it.
 import numpy as np
 
 from topicture.annotations.figures.style import level, panels
-from topicture.annotations.shift.completeness import fit_completeness
+from topicture.annotations.shift.completeness import fit_completeness, odds_by_stratum
 
 rng = np.random.default_rng(0)
 n_photos, n_words, c = 3000, 20, 0.6
@@ -28,7 +28,7 @@ m = p * c  # what a model that learns from tags predicts
 
 photo, word = np.nonzero(~given & (m > 0.1))
 order = rng.permutation(len(photo))
-absent_odds = np.where(given, 0, m / (1 - m)).sum(axis=0)
+absent_odds = odds_by_stratum(m, given)
 asked = [5, 10, 20, 50, 100, 200, 500]
 found = []
 for n in asked:

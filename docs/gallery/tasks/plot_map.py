@@ -17,5 +17,5 @@ model = IWE(NLSA(20, n_neighbours=10), n_init=2).fit(sample.corpus)
 # %%
 # The photos are those without tags.
 
-thumbnails = {scene.image_id: scene.pixels for scene in sample.scenes}
+thumbnails = {sample.scenes[i].image_id: sample.scenes[i].pixels for i in sample.untagged}
 figure = draw_map(embedding_map(model, sample.corpus[sample.untagged]), thumbnails=thumbnails)

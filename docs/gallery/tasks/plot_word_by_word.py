@@ -14,7 +14,7 @@ from topicture.demo.sample import sample_photos
 sample = sample_photos()
 truth = sample.complete[sample.untagged].captions.toarray() > 0
 p = make_annotator("ridge").fit(sample.corpus).annotate(sample.corpus)[sample.untagged]
-table = per_word_table(p, truth, truth | True, threshold=0.15)
+table = per_word_table(p, truth, truth | True, threshold=0.08)
 
 # %%
 # Every word that is on at least five hidden photos, by precision and recall.

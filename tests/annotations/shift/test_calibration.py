@@ -15,7 +15,7 @@ from topicture.annotations.shift.answered import (
     fit_posterior,
     fit_spread,
 )
-from topicture.annotations.shift.calibration import Evidence, Untagged, calibrate
+from topicture.annotations.shift.calibration import Evidence, Untagged, calibrate, no_better_than_answers
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
 from topicture.annotations.shift.denials import fit_denials
 from topicture.annotations.shift.worlds import find_worlds
@@ -159,6 +159,20 @@ def test_where_shoots_differ_less_is_accepted_than_hidden_tags_would_allow(shoot
     assert truth[rows][few].mean() > truth[rows][many].mean()
     assert truth[rows][few].mean() > 0.7  # of 21, in a library of 5 words
     assert (promises.truth <= promises.presence).all()
+
+
+def test_answers_about_a_word_itself_lessen_what_others_allow():
+    answers = (np.array([0.8, 0.8, 0.9, 0.8]), np.array([0, 0, 0, 1]), np.array([0.0, 0.0, 1.0, 1.0]))
+    presence, word = np.array([0.7, 0.85, 0.95, 0.7, 0.7]), np.array([0, 0, 0, 1, 2])
+    found = no_better_than_answers(np.full(5, 0.9), presence, word, answers)
+    expected = [
+        (1 + 5 * 0.9) / 8,
+        0.9,
+        0.9,
+        0.9,
+        0.9,
+    ]  # where three answers are as sure; elsewhere nothing is raised
+    np.testing.assert_allclose(found, expected)
 
 
 def test_a_calibration_is_stored_whole(shoots):

@@ -158,9 +158,7 @@ def test_any_encoding_of_the_terminal_takes_any_name_and_word(odd_root, encoding
     ):
         code, out, error = run(*arguments, *(about if arguments[0] != "夜" else ()), **ENCODINGS[encoding])
         assert b"Traceback" not in error
-        assert code == (
-            2 if arguments[-1] in ("夜", "夜 nowhere") else 0
-        ), error
+        assert code == (2 if arguments[-1] in ("夜", "夜 nowhere") else 0), error
         assert b"\x1b" not in out + error
         outputs.append(out)
     shown = outputs[1].decode("utf-8")

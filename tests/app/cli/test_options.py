@@ -8,6 +8,8 @@ import typer
 
 from topicture.app.cli.arguments import prepared, wants_json
 from topicture.app.cli.commands import app
+from topicture.app.verbs import reviewing
+from topicture.app.verbs.browsing import listing
 from topicture.app.verbs.upkeep.configuring import SETTINGS, checked
 
 COMMANDS = typer.main.get_command(app).commands
@@ -49,6 +51,8 @@ def test_every_setting_is_an_option_of_its_command():
             assert name in own, f"{command}.{name}"
             default = own[name].default
             assert default is None or setting.takes(default), f"{command}.{name}"
+    assert SETTINGS["review"]["order"].names == reviewing.ORDERS
+    assert set(SETTINGS["list"]["order"].names) == set(listing.ORDERS)
     assert checked("[watch]\nevery = 5\n", "x") == {"watch": {"every": 5}}
 
 

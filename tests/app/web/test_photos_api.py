@@ -168,6 +168,21 @@ def test_search_ranks_as_the_command_does(served):
     assert served.get("search", q="rose -sea")[1]["unwanted"] == ["sea"]
 
 
+def test_search_takes_alternatives_and_filters(shared):
+    def found(**question):
+        return shared.get("search", limit=1000, **question)[1]
+
+    either = found(q="rose OR sea")
+    assert either["any_of"] == [["rose", "sea"]]
+    assert [(term["text"], term["joined"]) for term in either["terms"]] == [("rose", False), ("sea", True)]
+    assert either["total"] >= max(found(q="rose")["total"], found(q="sea")["total"])
+    untagged = {photo["id"] for photo in shared.get("photos", tagged="no", limit=1000)[1]["photos"]}
+    among = found(q="rose OR sea", tagged="no")
+    assert {hit["id"] for hit in among["hits"]} == {hit["id"] for hit in either["hits"]} & untagged
+    assert among["total"] == len(among["hits"]) > 0
+    assert found(q="rose", **{"from": "2099-01-01"})["total"] == 0
+
+
 def test_unknown_words_come_with_the_nearest(served):
     status, answer = served.get("search", q="rosse sea")
     assert status == 200

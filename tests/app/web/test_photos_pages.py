@@ -185,6 +185,11 @@ def test_search_answers_as_one_types(page, served):
     field.fill("rosse sand")
     page.get_by_role("link", name="rose sand").click()
     expect(number).to_have_text(total("rose sand"))
+    field.fill("sand, rose OR sea")
+    expect(number).to_have_text(total("sand, rose OR sea"))
+    expect(chips).to_contain_text("or sea")
+    chips.get_by_role("button", name="Remove rose").click()
+    expect(number).to_have_text(total("sand sea"))
     field.fill("")
     expect(page.get_by_role("heading", name="What are you looking for?")).to_be_visible()
 

@@ -28,10 +28,12 @@ from topicture.models.view_rows import even_axes
 from topicture_experiments.descriptors.images import COREL, WORDS_PER_IMAGE, Division, described
 
 __all__ = [
+    "EVENNESS",
     "PARTS",
     "PIXELS",
     "RIVAL_BLEND",
     "SEED",
+    "WORDS_PER_IMAGE",
     "Task",
     "evened",
     "from_pixels",
@@ -52,7 +54,7 @@ PIXELS = ("deep, lite2", "deep, lite0")
 _PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "network", "matching", "logistic"]
 _PIXEL_COLUMNS = 512
 # How far words are made even in the ranking when measures are means over words.
-_EVENNESS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+EVENNESS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
 
 
 class Task(NamedTuple):
@@ -174,15 +176,19 @@ def _first(answers: dict[str, np.ndarray], model: str) -> np.ndarray:
     return next(p for name, p in answers.items() if name.split(" on ")[0] == model)
 
 
-def evened(p: np.ndarray, shares: np.ndarray, evenness: float) -> np.ndarray:
+def evened(
+    p: np.ndarray, shares: np.ndarray, evenness: float, reference: np.ndarray | None = None
+) -> np.ndarray:
     """Scores (n, V) for choosing a fixed number of words per image where every word counts the same in the end.
 
     A word's probabilities are divided by the mean of its highest ones: as many as images are expected to have it, by
     its share (V,) of the training images. So a word is chosen where it stands out among its own answers. `evenness` is
-    the exponent of the divisor.
+    the exponent of the divisor. The highest ones are those of `reference` (m, V), such as answers for hidden folds, so
+    that an image's words do not depend on the others; where not given, those among p itself.
     """
-    highest = -np.sort(-p, axis=0)
-    expected = np.clip(np.round(shares * len(p)).astype(int), 1, len(p))
+    among = p if reference is None else reference
+    highest = -np.sort(-among, axis=0)
+    expected = np.clip(np.round(shares * len(among)).astype(int), 1, len(among))
     tops = np.cumsum(highest, axis=0)[expected - 1, np.arange(len(shares))] / expected
     return np.log(p) - evenness * np.log(tops)
 
@@ -213,4 +219,4 @@ def _best_evenness(auto: Auto, train: Corpus, shares: np.ndarray) -> float:
         )
         return float(np.mean([measures.f1 for measures in found]))
 
-    return max(_EVENNESS, key=f1)
+    return max(EVENNESS, key=f1)

@@ -24,6 +24,7 @@ LIBRARIES = ("one tag", "personal", "folders", "second round", "random")
 LEFT_OUT = ("random 40%", "random 20%", "biased 40%", "biased 20%")
 MODELS = ("knn", "ridge")
 FIRST_DRAW = 10  # constants were chosen on draws 0 to 5
+LATER = {"folders": 20, "personal": 20}  # first draws of what was mended after a look at draws 10 and 11
 N_DRAWS, N_DRAWS_LEFT_OUT = 3, 5
 
 
@@ -34,9 +35,11 @@ def tasks(quick: bool) -> list[Task]:
     for number in range(1 if quick else N_DRAWS_LEFT_OUT):
         draw = FIRST_DRAW + number
         libraries = LIBRARIES if number < N_DRAWS else ()
-        found += [Task(kind, draw, model) for model in models for kind in libraries]
+        found += [
+            Task(kind, LATER.get(kind, FIRST_DRAW) + number, model) for model in models for kind in libraries
+        ]
         found += [Task(kind, draw, "ridge") for kind in LEFT_OUT]
-    return found
+    return found + [Task("ranking", FIRST_DRAW, model) for model in models]
 
 
 def run(options: Options, tell: Tell) -> None:

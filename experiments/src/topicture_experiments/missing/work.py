@@ -27,6 +27,7 @@ from topicture.app.verbs.asking.drawing_lots import strata_order
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import make_annotator
 from topicture_experiments.missing.libraries import Library, library, photos, without_tags
+from topicture_experiments.missing.ranking import ranked
 
 __all__ = ["ASKED", "Task", "do"]
 
@@ -39,7 +40,9 @@ SEED = 0
 class Task(NamedTuple):
     """A library, a draw of it, and a model."""
 
-    kind: str  # of `library`, "second round", "one tag", or "random 40%" and so on for tags left out
+    kind: (
+        str  # of `library`, "second round", "one tag", "ranking", or "random 40%" and so on for tags left out
+    )
     draw: int
     model: str
 
@@ -58,6 +61,8 @@ def do(data: str | None, cache: str, task: Task) -> dict[str, Any]:
         found = _second_round(library("random", task.draw, source), task)
     elif task.kind == "one tag":
         found = _one_tag(library("one tag", task.draw, source), task)
+    elif task.kind == "ranking":
+        found = _ranking(*without_tags("random", 1.0, task.draw, source), task)
     else:
         found = _promises(library(task.kind, task.draw, source), task)
     return {**task._asdict(), "seconds": perf_counter() - begin, **found}
@@ -286,3 +291,15 @@ def _on_test(told: Told, made: Library, test: np.ndarray) -> dict[str, Any]:
         "probable_right": int(made.truth[probable].sum()),
         "probable_promised": float(told.presence[probable].sum()),
     }
+
+
+# --- Five words per photo -----------------------------------------------------------------------------------------
+
+
+def _ranking(made: Library, train: np.ndarray, task: Task) -> dict[str, Any]:
+    """With complete tags, on the test photos."""
+    annotator = _fitted(made, task.model)
+    hidden = held_out_again(annotator, made.corpus, groups=look_alikes(made.corpus, made.places), seed=SEED)
+    tagged, test = made.corpus.tagged, np.flatnonzero(~train)
+    asked = annotator.annotate(made.corpus[test].without_captions())
+    return ranked(hidden.p[tagged], made.truth[tagged], asked, made.truth[test], SEED)

@@ -32,7 +32,7 @@ from topicture.annotations.shift.worlds import TAGS, FarWorld, Worlds, centre_of
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 
-__all__ = ["Calibration", "Evidence", "calibrate"]
+__all__ = ["Calibration", "Evidence", "Untagged", "calibrate", "no_better_than_answers"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -41,6 +41,7 @@ FEWEST_ELSEWHERE = 3  # photos that must have a word beside those of a hidden gr
 MOST_OF_A_GROUP = 2.0  # pairs that the suggestions of a word in one hidden group count for
 SUGGESTED = 0.3  # from this presence on
 CAUTION = 1.28  # standard deviations: nine in ten such promises should hold
+OWN_ANSWERS = 5.0  # answers about a word that its bound counts for, where they say less
 FIRM = 1000.0  # pairs that a bound counts for
 N_PARTS = 3  # in which answers judge terms that others have taught
 
@@ -203,7 +204,7 @@ def _with_answers(
     promises = None
     if samples is not None and evidence.untagged is not None:
         posterior = fit_posterior(*sample, present.shape[1], fit_spread([*samples, sample], present.shape[1]))
-        promises = _counted_on(found, answered, posterior, evidence)
+        promises = _counted_on(found, answered, posterior, evidence, sample)
     pairs = _joined(
         [
             pairs._replace(
@@ -221,7 +222,7 @@ def _with_answers(
 
 
 def _counted_on(
-    found: Calibration, answered: Answered, posterior: Posterior, evidence: Evidence
+    found: Calibration, answered: Answered, posterior: Posterior, evidence: Evidence, answers: Sample
 ) -> JudgedPairs:
     """Pairs of untagged photos that may be suggested, each as true as may be counted on.
 
@@ -233,8 +234,27 @@ def _counted_on(
     presence = found(p, evidence.corpus[rows], places)
     row, word = np.nonzero(presence >= SUGGESTED)
     some = presence[row, word]
-    bound = posterior.lower(some, word, CAUTION)
+    bound = no_better_than_answers(posterior.lower(some, word, CAUTION), some, word, answers)
     return JudgedPairs(word, answered.at(some, word), bound, np.full(len(word), FIRM))
+
+
+def no_better_than_answers(
+    bound: Floats, presence: Floats, word: NDArray[np.int64], answers: Sample
+) -> Floats:
+    """Bounds (n,) lessened where the answers about the word, as sure or surer, were yes less often.
+
+    A word whose presence says little, true now and then wherever it is suggested, is not what the model of answers has.
+    """
+    found = bound.copy()
+    asked, asked_word, yes = answers
+    for one in np.unique(asked_word):
+        mine = np.flatnonzero(word == one)
+        order = np.argsort(-asked[asked_word == one], kind="stable")
+        surest = asked[asked_word == one][order]
+        n = np.searchsorted(-surest, -presence[mine], side="right")  # answers at least as sure
+        hits = np.append(0.0, np.cumsum(yes[asked_word == one][order]))[n]
+        found[mine] = np.minimum(bound[mine], (hits + OWN_ANSWERS * bound[mine]) / (n + OWN_ANSWERS))
+    return found
 
 
 def _without_own_answers(presence: Floats, looks: Any, present: Bools, rejected: Bools, rows: Any) -> Floats:

@@ -126,7 +126,8 @@ def fit_completeness(
 def odds_by_stratum(m: Floats, given: Any) -> Floats:
     """Sums (6,) of m / (1 - m) over the pairs (D, V) that were not given, by stratum of m."""
     absent = np.asarray(m)[~np.asarray(given, bool)]
-    return np.bincount(np.digitize(absent, STRATA), absent / np.maximum(1 - absent, _EDGE), len(STRATA) + 1)
+    odds = absent / np.maximum(1 - absent, _EDGE)
+    return np.bincount(np.digitize(absent, STRATA), odds, len(STRATA) + 1).astype(np.float64)
 
 
 def _centre(

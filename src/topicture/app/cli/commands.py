@@ -63,7 +63,10 @@ app = typer.Typer(
 
 def run() -> int:
     """Run the command of the command line; its exit code. Whatever it raises passes, usage errors are told here."""
-    arguments = prepared(sys.argv[1:], _options())
+    given = sys.argv[1:]
+    arguments = prepared(
+        given, _options() if "search" in given else {}
+    )  # who else reads them does so with Typer
     if arguments.debug:
         os.environ[DEBUG] = "1"
     try:

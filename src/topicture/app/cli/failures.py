@@ -6,7 +6,6 @@ import os
 import sqlite3
 import traceback
 
-from topicture.app.error_codes import code_of
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
 
@@ -35,6 +34,8 @@ def one_line(error: BaseException) -> str:
 
 def as_json(error: BaseException) -> str:
     """An error as one JSON document: its code, which stays whatever the sentence says, and the sentence."""
+    from topicture.app.error_codes import code_of  # knows all kinds of errors, and so imports much
+
     return json.dumps({"error": {"code": code_of(error), "message": one_line(error)}})
 
 

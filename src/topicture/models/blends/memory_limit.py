@@ -93,9 +93,10 @@ def _linked(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
 
 
 def _taught(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
-    rows = n.tagged + min(n.images - n.tagged, 20_000)
+    taught = min(n.images - n.tagged, 20_000)
+    rows, answers = n.tagged + taught, min(taught * n.words, 1 << 26)
     weights = 200 * (min(n.columns, 512) + n.words) * 4
-    return 4 * _NUMBER * rows * min(n.columns, 512) + 16 * rows * 64 + 12 * weights + 5 * (_NUMBER << 26)
+    return 4 * _NUMBER * rows * min(n.columns, 512) + 16 * rows * 64 + 12 * weights + 5 * _NUMBER * answers
 
 
 def _embedded(annotator: Any, n: _Sizes, corpus: Corpus) -> float:

@@ -9,8 +9,7 @@ from topicture.app.cli.common import CatalogOption, JsonOption, find_for, print_
 from topicture.app.counting import counted
 from topicture.app.verbs.library import Library
 from topicture.app.verbs.photos import find_photo
-from topicture.collection.folder import PHOTO_SUFFIXES
-from topicture.collection.kinds import RAW, VIDEOS
+from topicture.collection.kinds import PHOTOS, RAW, VIDEOS
 from topicture.collection.words import printable
 from topicture.errors import DataNotFound
 
@@ -89,4 +88,4 @@ def _told_apart(library: Library, given: list[str], words: list[str]) -> tuple[l
 
 def _looks_like_a_photo(text: str) -> bool:
     """A mistyped name must not become a tag."""
-    return PurePath(text).suffix.lower() in (*PHOTO_SUFFIXES, *RAW, *VIDEOS)
+    return PurePath(text).suffix.lower() in PHOTOS | RAW | VIDEOS

@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from topicture.app.verbs.reviewing import ORDERS
 from topicture.atomic import write_atomically
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
@@ -62,6 +61,8 @@ class Setting(NamedTuple):
 _PROBABILITY = Setting(float, 0, 1)
 _MANY = Setting(int, 1, 1000)
 _SWITCH = Setting(bool)
+# As `reviewing` has them, which imports what every command would wait for.
+_ORDERS = ("uncertain", "certain", "teaching", "missing", "random")
 
 SETTINGS: dict[str, dict[str, Setting]] = {
     "annotate": {"threshold": _PROBABILITY, "top": _MANY},
@@ -72,7 +73,12 @@ SETTINGS: dict[str, dict[str, Setting]] = {
         "regions": _SWITCH,
     },
     "list": {"limit": _MANY, "order": Setting(str, names=("added", "taken", "path"))},
-    "review": {"order": Setting(str, names=ORDERS), "limit": _MANY, "by_image": _SWITCH, "pictures": _SWITCH},
+    "review": {
+        "order": Setting(str, names=_ORDERS),
+        "limit": _MANY,
+        "by_image": _SWITCH,
+        "pictures": _SWITCH,
+    },
     "search": {"limit": _MANY},
     "similar": {"limit": _MANY},
     "suggest": {"threshold": _PROBABILITY, "top": _MANY},

@@ -1,7 +1,7 @@
 """Watch: photos are scanned and annotated as they arrive.
 
 A look at the times of folders every few seconds, not events of the system: photos often lie on network storage, which
-sends none (see docs/decisions/0013-watching.md).
+sends none (see docs/decisions/0016-watching.md).
 """
 
 import os
