@@ -27,7 +27,7 @@ N_FAR_FOLDS = 6
 MOST_FAR_IMAGES = 8000
 # Pairs of image and word that answers are kept for, to judge a model that was named: an eighth of a gigabyte.
 MOST_ANSWERS, FEWEST_JUDGED = 1 << 24, 500
-_STAGES = {"try": "Trying models", "learn": "Learning"}
+_STAGES = {"try": "Trying models", "choose": "Choosing", "learn": "Learning"}
 
 
 class Chosen(NamedTuple):
@@ -166,9 +166,9 @@ def _stages(report: Report, trace: Trace) -> Callable[[Any], None]:
         nonlocal last
         if isinstance(progress, AutoStep):
             if last is not None and last.stage != progress.stage:
-                report(_STAGES[last.stage], last.total, last.total)
+                report(_STAGES[last.stage], last.total or 1, last.total or 1)
             last = progress
-            report(f"{_STAGES[last.stage]}: {last.member}", last.done, last.total)
+            report(f"{_STAGES[last.stage]}: {last.member}", last.done, last.total or None)
             trace({"stage": _STAGES[last.stage], "member": last.member})
             return
         _trace_objective(progress, trace)

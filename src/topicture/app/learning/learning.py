@@ -119,6 +119,7 @@ def learn(
             trials_kept.forget_others()
         world = find_worlds(corpus, places, seed=seed)
         groups = look_alikes(corpus, places)
+        report("Comparing photos", 1, 1)
         annotator, trial, members, scores, far_scores = choose_and_fit(
             corpus,
             model,
@@ -135,6 +136,7 @@ def learn(
         )
         report("Weighing the answers", 0, None)
         trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed)
+        report("Weighing the answers", 1, 1)
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None

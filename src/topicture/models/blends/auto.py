@@ -41,7 +41,7 @@ from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_th
 from topicture.models.blends.samples import sample_to_try, thinned
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.trials import FAILURES, Trials, Tried, fitted, why_failed
-from topicture.models.blends.work import Work
+from topicture.models.blends.work import AutoStep, Work
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.look_alikes import look_alikes
@@ -191,6 +191,8 @@ class Auto(Annotator):
                 raise CorpusError(
                     f"{self.name}: no member can learn from this corpus: {reasons or 'it has no view that one needs'}"
                 )
+            if callback is not None:
+                callback(AutoStep("choose", "the blend", 0, 0))
             kept, answers = self._choose(tried, p_w, captions, fold_of[inside])
             try:
                 self.members_ = self._learned([tried[m] for m in kept], corpus, some, deadline, callback)

@@ -35,7 +35,7 @@ _GOING_ON = 0.4
 class AutoStep(NamedTuple):
     """What a callback is told, beside the steps of the members themselves."""
 
-    stage: str  # "try" or "learn"
+    stage: str  # "try", "choose" or "learn"
     member: str  # that is next
     done: int  # hundredths of a second, foreseen
     total: int
