@@ -175,3 +175,12 @@ def test_what_was_not_judged_is_tried_again(corpus):
     assert "naive-bayes" in {member.title for member in members}
     assert not others
     assert next(m for m in members if m.title == "knn on descriptor").settings == (rows[0].settings,)
+
+
+def test_dear_members_on_a_view_without_anything_to_see_are_not_tried(corpus, monkeypatch):
+    monkeypatch.setattr("topicture.models.blends.work._HUNDREDTHS", {"knn": 1, "ridge": 600})
+    monkeypatch.setattr("topicture.models.blends.work._OF_WORDS", {})
+    auto = Auto(["knn", "ridge"]).fit(corpus)
+    notes = {row.member: row.note for row in auto.report_}
+    assert notes["ridge on visual_words"].startswith("not worth trying: quick models on visual_words")
+    assert not notes["ridge on descriptor"].startswith("not worth trying")

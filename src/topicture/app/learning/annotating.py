@@ -128,7 +128,7 @@ def annotate(
 
             blocks = presences()
             if is_new.any():
-                earlier = None if former is None else Earlier(former.index, former.images, catalog.features())
+                earlier = None if former is None else Earlier(former.words, former.images, catalog.features())
                 looks = None if corpus.descriptor is None else corpus.descriptor[is_new]
                 write_index(work / "index", learned.vocabulary, numbers[is_new], blocks, looks, earlier)
             for _ in blocks:  # those that the index has already

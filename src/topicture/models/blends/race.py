@@ -22,7 +22,7 @@ _LEAST_GAIN = 1e-3  # nats per word
 _GAIN_PER_SECOND = 2e-3
 _USUAL_IMAGES = 2500  # of a collection that the work is foreseen for; in a smaller one nobody waits for long
 _FAR_BEHIND = 0.15  # nats per word
-_GAIN_OF_VIEW = 0.01
+_GAIN_OF_VIEW = 0.02
 _RIVALS = 3
 _SURE = 2  # the best ones stay in any case: a choice needs some
 
@@ -67,9 +67,10 @@ def poor_view(
     part_of: np.ndarray,
 ) -> bool:
     """Whether the best of the quick members on a view adds nothing worth waiting for to the best on other views."""
-    best, *_ = sorted(own, key=lambda one: one.nats) or [None]
-    rivals = sorted(others, key=lambda one: one.nats)[:_RIVALS]
-    if best is None or not rivals or best.nats - rivals[0].nats < _FAR_BEHIND:
+    if not own or not others:
+        return False
+    best, rivals = min(own, key=lambda one: one.nats), sorted(others, key=lambda one: one.nats)[:_RIVALS]
+    if best.nats - rivals[0].nats < _FAR_BEHIND:
         return False
     return gain_of(best, rivals, p_w, captions, part_of) < _GAIN_OF_VIEW
 

@@ -20,7 +20,7 @@ _MOST_CHANGED = 0.1
 class Standing(NamedTuple):
     """An index that this model has filled, and photos in it that were decided about since."""
 
-    index: WordIndex
+    words: WordIndex
     images: np.ndarray  # (D,) numbers of the photos in it
     changed: frozenset[int]
 
