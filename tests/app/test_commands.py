@@ -11,6 +11,7 @@ from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, make_p
 
 from topicture.app.cli.deciding.review_loop import HELP, ask_in_terminal
 from topicture.app.verbs import scanning
+from topicture.app.verbs.doctor import EXTRAS
 from topicture.app.verbs.library import Library
 from topicture.store import Catalog
 
@@ -386,12 +387,18 @@ def test_a_collection_is_told_what_to_leave_out_and_where_it_is_now(tmp_path, to
     assert topicture("scan", "--exclude", "", *at)[1].startswith("4 photos: 2 new, 2 unchanged.")
 
 
-def test_doctor_names_what_is_missing_for_heic_and_raw(topicture, monkeypatch):
-    def missing(name):
-        raise importlib.metadata.PackageNotFoundError(name)
+def test_doctor_is_content_without_the_extras_and_names_them(topicture, monkeypatch):
+    version, extras = importlib.metadata.version, {name for _, _, name, _ in EXTRAS}
 
-    monkeypatch.setattr("importlib.metadata.version", missing)
-    out = topicture("doctor")[1]
-    assert "MISS  HEIC photos: are left out: pip install 'topicture[heic]'" in out
-    assert "MISS  RAW files: are left out: pip install 'topicture[raw]'" in out
+    def some(name):
+        if name in extras:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr("importlib.metadata.version", some)
+    code, out, _ = topicture("doctor")
+    assert code == 0
+    assert "-     HEIC photos: are left out: pip install 'topicture[heic]'" in out
+    assert "-     RAW files: are left out: pip install 'topicture[raw]'" in out
+    assert "MISS" not in out
     assert "videos: always left out" in out

@@ -241,6 +241,19 @@ def test_the_format_is_seen(tmp_path, name, content, format):
     assert guess_format(tmp_path / "d" if name.startswith("d/") else path) == format
 
 
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (('"sea, sky"', "boat"), [("sea", "sky"), ("boat",)]),
+        (('"Paris, France;sky"', '"Rome, Italy"'), [("Paris, France", "sky"), ("Rome, Italy",)]),
+    ],
+)
+def test_lists_have_commas_where_the_table_has_no_semicolon(tmp_path, cells, words):
+    path = tmp_path / "a.csv"
+    path.write_text("image,tags\na.jpg," + cells[0] + "\nb.jpg," + cells[1] + "\n")
+    assert [item.words for item in read_annotations(path).items] == words
+
+
 def test_a_format_that_is_not_known_is_told(tmp_path):
     (tmp_path / "a.bin").touch()
     with pytest.raises(FormatError, match="can't be seen; name one of coco"):

@@ -79,3 +79,12 @@ def test_demo_writes_a_self_contained_page(tmp_path):
     assert report["n_images"] == 60
     assert report["n_tagged"] == 15
     assert report["scores"][0]["model"] == "empirical"
+
+
+def test_sample_photos_are_written_alone_and_only_into_a_folder_of_their_own(tmp_path):
+    arguments = ("demo", "--photos", tmp_path / "photos", "--images", "4", "--workers", "1", "--json")
+    assert json.loads(topicture(*arguments).stdout)["photos"] == 4
+    assert len(list((tmp_path / "photos").glob("*.jpg"))) == 4
+    assert not (tmp_path / "photos" / ".topicture").exists()
+    (tmp_path / "photos" / "mine.jpg").write_bytes(b"mine")
+    assert_one_line(topicture(*arguments[:-1]))

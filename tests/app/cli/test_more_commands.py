@@ -48,8 +48,10 @@ def test_search_takes_words_as_people_type_them(root, topicture):
     ]
     code, out, _ = topicture("search", "rose", "--limit", "2")
     assert code == 0
-    total = told(topicture("search", "rose", "--json"))["total"]
-    assert out.splitlines()[-1] == f"2 of {total} photos; --limit shows more."
+    page = told(topicture("search", "rose", "--limit", "1000", "--json"))
+    total, likely = page["total"], sum(hit["probability"] >= 0.5 for hit in page["hits"])
+    told_last = f"2 of {total} photos, {likely} of them more likely than not; --limit shows more."
+    assert out.splitlines()[-1] == told_last
     assert (
         topicture("search", "rose", "--catalog", root, "-n", "1")[0] == 0
     )  # options still have their values

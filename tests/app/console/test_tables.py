@@ -1,8 +1,10 @@
 """What the terminal shows of a result."""
 
 from topicture.annotations.choice.learning import MemberTrial
+from topicture.app.console.photos import print_regions
 from topicture.app.console.tables import print_learned
 from topicture.app.counting import counted
+from topicture.app.learning.labelling import RegionLabel
 from topicture.app.learning.learning import LearnReport
 
 
@@ -17,7 +19,7 @@ def _trial(model, mean, weight):
 
 def test_learn_is_brief_unless_asked(capsys):
     """Three lines and the best members; the members that have no weight only with --verbose."""
-    members = [_trial(f"member-{i}", 0.5, weight) for i, weight in enumerate((0.1, 0.4, 0.0, 0.2, 0.3))]
+    members = [_trial(f"member-{i}", 0.5, weight) for i, weight in enumerate((0.2, 0.8, 0.0, 0.4, 0.6))]
     report = LearnReport(
         "auto",
         "0001",
@@ -34,12 +36,24 @@ def test_learn_is_brief_unless_asked(capsys):
     )
     print_learned(report)
     assert capsys.readouterr().out.splitlines() == [
-        "Learned auto from 30 tagged photos of 40: 7 words.",
-        "On hidden tags: mean average precision 0.600 ± 0.010, accuracy 0.500.",
-        "Weights: member-1 0.40, member-4 0.30, member-3 0.20; --verbose shows 2 more.",
+        "Learned 7 words from 30 tagged photos of 40 (model: auto).",
+        "Tested on hidden tags: of as many guesses as a photo has tags, 50% are right",
+        "(mean average precision 0.600 ± 0.010).",
+        "Blended: member-1 40%, member-4 30%, member-3 20%; --verbose shows 2 more.",
         "1 word is on too few photos to be learned.",
+        "'topicture annotate' now suggests words for the other photos.",
     ]
     print_learned(report, verbose=True)
     out = capsys.readouterr().out
     assert all(f"member-{i}" in out for i in range(5))
-    assert "Weights:" not in out
+    assert "Blended:" not in out
+
+
+def test_regions_are_a_line_per_word(capsys):
+    labels = (("sky", 0.5, 0.3), ("sea", 0.9, 0.4), ("", 0.0, 0.1), ("sky", 0.7, 0.2))
+    print_regions([RegionLabel(i, *label) for i, label in enumerate(labels)])
+    assert capsys.readouterr().out.splitlines() == [
+        "  50% of the photo  sky  (up to 70%, 2 regions)",
+        "  40% of the photo  sea  (90%)",
+        "  10% of the photo  no word",
+    ]

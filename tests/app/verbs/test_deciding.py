@@ -42,10 +42,10 @@ def test_too_little_makes_no_pace(times):
             "Accepted a for 3 photos; took away the verdict on b for 2 photos; and 1 more decision",
         ),
         (
-            "bulk",
+            "bulk",  # of all its words only the most frequent are told
             [("a", "present", 3), ("b", "present", 2), ("c", "present", 1)],
-            6,
-            "Accepted in bulk: a for 3 photos, b for 2 photos, and 1 more",
+            50,
+            "Accepted in bulk: a for 3 photos, b for 2 photos; and 45 more decisions",
         ),
         ("delete", [], 0, "Deleted"),
     ],

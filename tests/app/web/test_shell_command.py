@@ -1,7 +1,10 @@
 """`topicture serve`, as a real process."""
 
+import asyncio
 import contextlib
+import inspect
 import json
+import logging
 import os
 import re
 import select
@@ -16,9 +19,12 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
+import uvicorn.server
 from photo_folder import jpeg, put
 
 from topicture.app.cli.main import main
+from topicture.app.verbs.library import Library
+from topicture.app.web.server import _is_worth_telling
 
 START = "from topicture.app.cli.main import main; main()"
 
@@ -147,3 +153,23 @@ def test_a_folder_without_a_catalog_leads_to_the_welcome_page(tmp_path):
         with opener.open(address) as page:
             assert page.url == f"{address}welcome"
         assert not (tmp_path / "new" / ".topicture").exists()  # nothing is made before somebody says so
+
+
+def test_a_collection_that_nothing_was_learned_from_leads_there_too(tmp_path):
+    put(tmp_path / "a.jpg", jpeg(1))
+    Library.create(tmp_path).scan()
+    with command(tmp_path, "--port", 0) as (_, line):
+        opener, address = browser_for(line)
+        with opener.open(address) as page:
+            assert page.url == f"{address}welcome"
+
+
+def test_a_request_under_way_when_the_server_is_ended_is_not_told():
+    def record(message, error=None):
+        told = None if error is None else (type(error), error, None)
+        return logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, message, None, told)
+
+    assert "graceful shutdown exceeded" in inspect.getsource(uvicorn.server)
+    assert not _is_worth_telling(record("Cancel 1 running task(s), timeout graceful shutdown exceeded"))
+    assert not _is_worth_telling(record("Exception in ASGI application", asyncio.CancelledError()))
+    assert _is_worth_telling(record("Exception in ASGI application", ValueError()))

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from topicture import __version__
+from topicture.app.cli import clustering as cli_clustering
 from topicture.app.cli import exchange as cli_exchange
 from topicture.app.cli import learning as cli_learning
 from topicture.app.cli import reproduce as cli_reproduce
@@ -144,6 +145,12 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the page (index.html) and demo.json.")
     ] = Path("demo"),
+    photos: Annotated[
+        Path | None,
+        typer.Option(
+            "--photos", help="Instead, only render the photos, half of them tagged, into this folder."
+        ),
+    ] = None,
     images: Annotated[int, typer.Option(help="Number of photos to render.")] = 600,
     seed: Annotated[int, typer.Option(help="Another seed gives another collection.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes that render and analyse photos.")] = os.cpu_count()
@@ -160,6 +167,9 @@ def demo(
     """Render a sample collection, hide three quarters of its tags, learn, suggest tags, and show how good they are."""
     if serve:
         cli_serving.serve_sample(out / "photos", images, seed, workers, quiet=quiet, browser=browser)
+        return
+    if photos is not None:
+        cli_serving.write_sample_photos(photos, images, seed, workers, as_json=as_json, quiet=quiet)
         return
     from topicture.app.console.demo import print_demo
     from topicture.app.console.progress_bars import Stages
@@ -192,6 +202,7 @@ for commands in (
     cli_watching,
     cli_configuring,
     cli_serving,
+    cli_clustering,
     cli_exchange,
     cli_reproduce,
 ):

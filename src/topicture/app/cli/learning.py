@@ -7,15 +7,18 @@ import typer
 from topicture.app.cli.common import (
     WORKERS,
     CatalogOption,
+    ClusterOption,
     JsonOption,
     QuietOption,
     ThresholdOption,
+    TlsOption,
     TopOption,
     WorkersOption,
     find,
     finish,
     print_json,
     tell_lines,
+    working_elsewhere,
 )
 from topicture.app.counting import counted
 from topicture.app.verbs.plain import as_plain
@@ -55,6 +58,8 @@ def learn(
         bool, typer.Option("--verbose", "-v", help="Also print every model that was tried.")
     ] = False,
     workers: WorkersOption = WORKERS,
+    cluster: ClusterOption = None,
+    tls: TlsOption = None,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -65,7 +70,7 @@ def learn(
     from topicture.app.verbs.upkeep.first_suggestions import suggest_first
 
     library = find(catalog)
-    with Stages(quiet=quiet or as_json) as stages:
+    with Stages(quiet=quiet or as_json) as stages, working_elsewhere(library, cluster, tls):
         if first and model == "auto":
             soon = suggest_first(library, min_count=min_count, workers=workers, report=stages)
             if soon is not None and not (quiet or as_json):
@@ -108,6 +113,8 @@ def annotate(
         ),
     ] = False,
     workers: WorkersOption = WORKERS,
+    cluster: ClusterOption = None,
+    tls: TlsOption = None,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -118,7 +125,7 @@ def annotate(
     from topicture.app.verbs.words.policies import apply_policies
 
     library = find(catalog)
-    with Stages(quiet=quiet or as_json) as stages:
+    with Stages(quiet=quiet or as_json) as stages, working_elsewhere(library, cluster, tls):
         result = library.annotate(
             threshold=threshold,
             top=top,
@@ -140,6 +147,8 @@ def annotate(
             f"{counted(result.photos, 'photo')} can be searched."
         )
         print_policies(accepted)
+        if result.suggestions:
+            print("Answer them with 'topicture review', or in the browser: 'topicture serve'.")
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)
 

@@ -1,15 +1,17 @@
-"""`topicture serve`."""
+"""`topicture serve`, and the sample collection."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from topicture.app.cli.common import CatalogOption, find
+from topicture.app.cli.common import CatalogOption, find, print_json
+from topicture.app.counting import counted
+from topicture.collection.words import printable
 from topicture.errors import TopictureError
 from topicture.store import CatalogError
 
-__all__ = ["register", "serve", "serve_sample"]
+__all__ = ["register", "serve", "serve_sample", "write_sample_photos"]
 
 
 def serve(
@@ -64,6 +66,20 @@ def serve_sample(
     with Stages(quiet=quiet) as stages:
         library = sample_library(folder, images, seed=seed, workers=workers, report=stages)
     serve_page(Site(folder.resolve(), library), open_browser=browser, learn_at_once=True)
+
+
+def write_sample_photos(
+    folder: Path, images: int, seed: int, workers: int, *, as_json: bool = False, quiet: bool = False
+) -> None:
+    """The photos of a sample collection and nothing else, as if they were somebody's."""
+    from topicture.app.console.progress_bars import Stages
+    from topicture.app.web.sample import write_sample
+
+    with Stages(quiet=quiet or as_json) as stages:
+        written = write_sample(folder, images, seed=seed, workers=workers, report=stages)
+    print_json({"folder": str(folder), "photos": written}) if as_json else print(
+        f"Rendered {counted(written, 'photo')} into {printable(folder)}; about half of them are tagged."
+    )
 
 
 def register(app: typer.Typer) -> None:

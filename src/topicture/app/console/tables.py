@@ -28,6 +28,7 @@ __all__ = [
     "print_bulk",
     "print_conflicts",
     "print_evaluation",
+    "print_first_step",
     "print_hits",
     "print_learned",
     "print_learned_models",
@@ -87,6 +88,20 @@ def print_scan(report: "ScanReport") -> None:
         print(f"{_missing_line(report.missing_sidecars)}; 'topicture write' writes them again.")
 
 
+def print_first_step(status: "Status") -> None:
+    """Where a collection that was just scanned stands, and what comes next."""
+    if status.tagged:
+        print(
+            f"{counted(status.tagged, 'photo is', 'photos are')} tagged, with {counted(status.words, 'word')}: "
+            "'topicture learn' learns them."
+        )
+    elif status.photos:
+        print(
+            "No photo has tags yet. Some fifty are enough to begin: from your photo program, by "
+            "'topicture import',\nor in the browser ('topicture serve')."
+        )
+
+
 def print_status(status: "Status") -> None:
     rows = [
         (
@@ -144,21 +159,22 @@ def print_learned(report: "LearnReport", *, verbose: bool = False) -> None:
     if verbose and len(report.trials) > 1:
         _print_members(report)
     print(
-        f"Learned {report.model} from {report.tagged} tagged photos of {report.photos}: "
-        f"{counted(report.words, 'word')}"
-        + (f"; regions by {report.region_model}" if report.region_model else "")
-        + "."
+        f"Learned {counted(report.words, 'word')} from {report.tagged} tagged photos of {report.photos} "
+        f"(model: {report.model}"
+        + (f"; regions: {report.region_model}" if report.region_model else "")
+        + ")."
     )
     learned, *members = report.trials
     print(
-        f"On hidden tags: mean average precision {learned.mean:.3f} ± {learned.standard_error:.3f}, "
-        f"accuracy {learned.accuracy:.3f}."
+        f"Tested on hidden tags: of as many guesses as a photo has tags, {learned.accuracy:.0%} are right\n"
+        f"(mean average precision {learned.mean:.3f} ± {learned.standard_error:.3f})."
     )
     best = sorted((member for member in members if _weight(member)), key=_weight, reverse=True)
     if best and not verbose:
-        shown = ", ".join(f"{member.model} {_weight(member):.2f}" for member in best[:SHOWN_MEMBERS])
+        whole = sum(abs(_weight(member)) for member in best)  # weights need not sum to one
+        shown = ", ".join(f"{member.model} {_weight(member) / whole:.0%}" for member in best[:SHOWN_MEMBERS])
         more = len(members) - min(SHOWN_MEMBERS, len(best))
-        print(f"Weights: {shown}" + (f"; --verbose shows {more} more." if more else "."))
+        print(f"Blended: {shown}" + (f"; --verbose shows {more} more." if more else "."))
     if report.warning:
         print(report.warning)
     if report.completeness is not None:
@@ -167,6 +183,8 @@ def print_learned(report: "LearnReport", *, verbose: bool = False) -> None:
         )
     if report.too_rare:
         print(f"{counted(len(report.too_rare), 'word is', 'words are')} on too few photos to be learned.")
+    if report.tagged < report.photos:
+        print("'topicture annotate' now suggests words for the other photos.")
 
 
 def _print_members(report: "LearnReport") -> None:
@@ -280,7 +298,10 @@ def print_hits(page: "SearchPage") -> None:
         )
         print(f"{hit.probability:5.0%}  {printable(hit.path)}  ({words})")
     if len(page.hits) < page.total:
-        print(f"{len(page.hits)} of {counted(page.total, 'photo')}; --limit shows more.")
+        print(
+            f"{len(page.hits)} of {counted(page.total, 'photo')}, {page.probable} of them more likely than not; "
+            "--limit shows more."
+        )
 
 
 def print_paths(paths: list[str]) -> None:

@@ -17,14 +17,13 @@ from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
 from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
 from topicture.app.learning.reports import former_choice, race_told
-from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather
+from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather, hidden_together, moments
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
 from topicture.models.blends.kept_trials import KeptTrials
-from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
 from topicture.store.files import FileTrouble, LivingImage
@@ -111,14 +110,15 @@ def learn(
         )
         corpus, kept = description.corpus, description.positions
         n_tagged = int(corpus.tagged.sum())
-        places = [folder_of(training_tags.images[i].path) for i in kept]
+        looked_at = [training_tags.images[i] for i in kept]
+        places = [folder_of(image.path) for image in looked_at]
         report("Comparing photos", 0, None)
         former = former_choice(catalog, corpus, afresh=afresh)
         trials_kept = KeptTrials(catalog.cache / "trials")
         if afresh:
             trials_kept.forget_others()
-        world = find_worlds(corpus, places, seed=seed)
-        groups = look_alikes(corpus, places)
+        world = find_worlds(corpus, places, seconds=moments(looked_at), seed=seed)
+        groups = hidden_together(corpus, looked_at)
         report("Comparing photos", 1, 1)
         annotator, trial, members, scores, far_scores = choose_and_fit(
             corpus,
@@ -140,7 +140,6 @@ def learn(
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
-        looked_at = [training_tags.images[i] for i in kept]
         overlaps = asking_about_marks(catalog, looked_at, corpus, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
             candidates = (former.region_model,) if former.region_model in REGION_MODELS else REGION_MODELS

@@ -45,6 +45,7 @@ class SearchHit:
 class SearchPage:
     """A part of what a search found, the words of the query as the collection spells them, and `total` hits.
 
+    `probable` of them are more likely right than wrong.
     Of each group of `any_of` a photo has one word at least; `terms` is all of the query in the order of `Query.terms`.
     """
 
@@ -54,6 +55,7 @@ class SearchPage:
     total: int
     hits: tuple[SearchHit, ...]
     terms: tuple[Term, ...] = ()
+    probable: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def search_page(
         len(likely),
         tuple(table.hits(likely[best], np.exp(scores[likely[best]]))),
         tuple(query.terms),
+        int(np.count_nonzero(scores[likely] >= np.log(0.5))),
     )
 
 

@@ -33,7 +33,12 @@ def _page(name: str, title: str):
 
 
 def _home(request: Request) -> Response:
-    return RedirectResponse("/photos" if request.app.state.site.library else "/welcome", 303)
+    """The photos; before anything was learned or is being learned, the page that leads there."""
+    site = request.app.state.site
+    begun = site.library is not None and (
+        site.library.models() or any(job.kind == "learn" for job in site.jobs.list())
+    )
+    return RedirectResponse("/photos" if begun else "/welcome", 303)
 
 
 PAGE_ROUTES = [

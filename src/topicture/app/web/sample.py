@@ -1,4 +1,4 @@
-"""The rendered sample collection, ready to be opened in the page, which then learns it."""
+"""The rendered sample collection: its photos alone, or ready to be opened in the page, which then learns it."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from topicture.demo.scenes.write import write_collection
 from topicture.errors import TopictureError
 from topicture.store.catalog import FOLDER_NAME
 
-__all__ = ["sample_library"]
+__all__ = ["sample_library", "write_sample"]
 
 TAGGED = 0.5
 _OURS = re.compile(r"scene-\d+\.jpg|captions\.csv")
@@ -25,9 +25,7 @@ def sample_library(
     """
     catalog = folder / FOLDER_NAME
     if not (catalog / "catalog.sqlite").exists():
-        _refuse_others_files(folder)
-        report("Rendering photos", 0, None)
-        write_collection(folder, images, seed, width=512, height=384, workers=workers, captioned=TAGGED)
+        write_sample(folder, images, seed=seed, workers=workers, width=512, report=report)
         Library.create(folder)
     library = Library(catalog)
     bring_up_to_date(library)
@@ -36,10 +34,19 @@ def sample_library(
     return library
 
 
-def _refuse_others_files(folder: Path) -> None:
+def write_sample(
+    folder: Path, images: int, *, seed: int = 0, workers: int = 1, width: int = 256, report: Report = silent
+) -> int:
+    """Render photos, half of them with keywords; how many.
+
+    Raises TopictureError where the folder holds anything else.
+    """
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in names if not _OURS.fullmatch(name)]
     if foreign:
-        raise TopictureError(
-            f"{folder}: holds other files ({foreign[0]!r}); choose another folder with --out"
-        )
+        raise TopictureError(f"{folder}: holds other files ({foreign[0]!r}); choose an empty or a new folder")
+    report("Rendering photos", 0, None)
+    height = width * 3 // 4
+    return len(
+        write_collection(folder, images, seed, width=width, height=height, workers=workers, captioned=TAGGED)
+    )

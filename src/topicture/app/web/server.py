@@ -1,6 +1,8 @@
 """Start the server, and open the browser."""
 
+import asyncio
 import errno
+import logging
 import socket
 import sys
 import threading
@@ -49,6 +51,7 @@ def serve(
         ws="none",
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_telling)
     try:
         print(f"Topicture is at {access.first_address}\nEnd it with Ctrl-C.", flush=True)
         if open_browser:
@@ -58,6 +61,12 @@ def serve(
     finally:
         site.close()
         listening.close()
+
+
+def _is_worth_telling(record: logging.LogRecord) -> bool:
+    """Not that a request was still under way when the server was ended."""
+    ended = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not ended and "graceful shutdown exceeded" not in record.getMessage()
 
 
 def _prepare(site: Site, learn: bool) -> None:

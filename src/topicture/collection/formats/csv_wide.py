@@ -1,7 +1,7 @@
 """A wide table: a row for each photo, a column for each word with 1 where the photo has it.
 
 The first column names the photo. Also read is a table of two columns whose second, `words`, lists them with semicolons
-between. Boxes and sizes have no place here.
+between, or with commas where the table has no semicolon at all. Boxes and sizes have no place here.
 """
 
 from collections.abc import Sequence
@@ -34,6 +34,7 @@ def read(path: Path, collect: Collector) -> None:
         lists = len(header) == 2 and header[1].strip().lower() in LIST_NAMES
         lists = lists and any(cell.strip().lower() not in _YES + _NO for _, row in rows for cell in row[1:])
         words = [None, header[1]] if lists else _words(header, file, collect)
+        between = ";" if any(";" in cell for _, row in rows for cell in row[1:]) else ","
         for line, row in rows:
             where = f"line {line}"
             with collect.entry(file, where):
@@ -44,7 +45,9 @@ def read(path: Path, collect: Collector) -> None:
                     if cell in ("", "0"):  # nearly all of a large table
                         continue
                     with collect.entry(file, where):
-                        _take_list(cell, photo, file, where, collect) if lists else _take(word, cell, photo)
+                        _take_list(cell.split(between), photo, file, where, collect) if lists else _take(
+                            word, cell, photo
+                        )
 
 
 def _words(header: list[str], file: str, collect: Collector) -> list[str | None]:
@@ -68,8 +71,8 @@ def _take(word: str | None, cell: str, photo: Draft) -> None:
         photo.add_word(word)
 
 
-def _take_list(cell: str, photo: Draft, file: str, where: str, collect: Collector) -> None:
-    for text in filter(str.strip, cell.split(";")):
+def _take_list(texts: list[str], photo: Draft, file: str, where: str, collect: Collector) -> None:
+    for text in filter(str.strip, texts):
         with collect.entry(file, where):
             photo.add_word(text)
 

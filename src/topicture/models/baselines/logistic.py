@@ -83,7 +83,7 @@ def fit_logistic(
 
 @dataclass(eq=False, repr=False)
 class Logistic(OneView):
-    """One logistic regression a word on visual words or descriptors; untagged images are not used.
+    """One logistic regression per word on visual words or descriptors; untagged images are not used.
 
     Parameters
     ----------

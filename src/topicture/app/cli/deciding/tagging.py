@@ -15,6 +15,15 @@ from topicture.errors import DataNotFound
 
 __all__ = ["register", "tag"]
 
+# Where an answer comes from, in the words of who reads it.
+FROM = {
+    "review": "you said so",
+    "bulk": "accepted with many others",
+    "import": "imported",
+    "file": "keyword of the file",
+    "scan": "keyword of the file",
+}
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -67,8 +76,11 @@ def tag(
     for photo, tags in known.items():
         if len(photos) > 1:
             print(f"{printable(photo)}:")
+        if not tags:
+            print("no tags")
         for item in tags:
-            print(printable(f"{item.verdict!s:9} {item.word}  ({item.source})"))
+            answer = {"present": "yes", "rejected": "no"}.get(item.verdict, item.verdict)
+            print(printable(f"{answer:3}  {item.word}  ({FROM.get(item.source, item.source)})"))
 
 
 def _told_apart(library: Library, given: list[str], words: list[str]) -> tuple[list[str], list[str]]:

@@ -85,6 +85,8 @@ def regions(
     as_json: JsonOption = False,
 ) -> None:
     """Show which word belongs to which part of a photo, in print or as a picture."""
+    from topicture.app.console.photos import print_regions
+
     library = find_for(catalog, [image])
     output = None if out is None else library.picture(out, force=force)
     labelled = library.regions(image, tags=tags)
@@ -95,8 +97,6 @@ def regions(
     if as_json:
         print_json(labelled)
         return
-    for region in sorted(labelled.regions, key=lambda region: -region.area):
-        sure = f"{printable(region.word)}  ({region.probability:.0%})" if region.word else "no word"
-        print(f"{region.area:5.0%} of the photo  {sure}")
+    print_regions(labelled.regions)
     if out is not None:
         print(f"Drawn: {printable(str(out))}")

@@ -59,7 +59,7 @@ def init(
 ) -> None:
     """Make a catalog of a folder of photos, and scan it."""
     from topicture.app.console.progress_bars import Stages
-    from topicture.app.console.tables import print_scan
+    from topicture.app.console.tables import print_first_step, print_scan
     from topicture.app.learning.recipes import custom_recipe
     from topicture.app.verbs.library import Library
 
@@ -71,6 +71,7 @@ def init(
     elif not quiet:
         print(f"Catalog: {printable(short_path(library.folder))}")
         print_scan(result)
+        print_first_step(library.status())
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)
 
@@ -197,9 +198,14 @@ def doctor(as_json: JsonOption = False) -> None:
     from topicture.app.verbs.doctor import examine
 
     findings = examine()
+    missing = [finding for finding in findings if not finding.ok]
+    needed = [finding.what for finding in missing if finding.needed]
     if as_json:
         print_json(findings)
     else:
         for finding in findings:
-            print(f"{'ok  ' if finding.ok else 'MISS'}  {finding.what}: {printable(finding.detail)}")
-    finish([finding.what for finding in findings if not finding.ok and finding.needed])
+            mark = "ok" if finding.ok else "MISS" if finding.needed else "-"
+            print(f"{mark:4}  {finding.what}: {printable(finding.detail)}")
+        if missing and not needed:
+            print("All that is needed is here; what has a dash can be added.")
+    finish(needed)

@@ -37,9 +37,10 @@ def step_text(source: str, said: Sequence[Said], decisions: int) -> str:
     if not said:
         return _SOURCES.get(source, source.capitalize())
     if source in _SOURCES:
-        return f"{_SOURCES[source]}: {_list(_about(s.word, s.photos) for s in said)}"
-    parts = [f"{_DONE[s.verdict]} {_about(s.word, s.photos)}" for s in said[:_SHOWN]]
-    text = "; ".join([parts[0], *(part[0].lower() + part[1:] for part in parts[1:])])
+        text = f"{_SOURCES[source]}: {', '.join(_about(s.word, s.photos) for s in said[:_SHOWN])}"
+    else:
+        parts = [f"{_DONE[s.verdict]} {_about(s.word, s.photos)}" for s in said[:_SHOWN]]
+        text = "; ".join([parts[0], *(part[0].lower() + part[1:] for part in parts[1:])])
     more = decisions - sum(s.photos for s in said[:_SHOWN])
     return text + (f"; and {counted(more, 'more decision')}" if more > 0 else "")
 

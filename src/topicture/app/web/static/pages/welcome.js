@@ -68,14 +68,15 @@ function folderForm() {
   return h("form", { class: "stack", onsubmit: begin },
     h("label", { for: "folder" }, "The folder with your photos, and the folders inside it"),
     h("div", { class: "row folder-row" }, field, h("button", { class: "primary" }, "Begin")),
-    h("p", { class: "small soft" }, "Topicture keeps what it knows in a folder named .topicture in there. Remove that folder, and nothing is left of it."));
+    h("p", { class: "small soft" }, "Topicture keeps what it knows, your answers included, in a folder named .topicture in there."));
 }
 
 function found(scanned) {
   const { status } = state;
   if (!scanned) return [];
   if (!status.photos) return [h("p", { class: "notice caution" }, "No photos were found in that folder. Put some there, then look again."), again()];
-  return [h("p", {}, `${plural(status.photos, "photo")}, ${count(status.tagged)} of them with keywords already (${plural(status.words, "word")}).`), status.unreadable.length ? h("p", { class: "soft" }, `${plural(status.unreadable.length, "photo")} can't be read.`) : ""];
+  const tagged = status.tagged ? `${count(status.tagged)} of them with keywords already (${plural(status.words, "word")}).` : "none of them with keywords yet.";
+  return [h("p", {}, `${plural(status.photos, "photo")}, ${tagged}`), status.unreadable.length ? h("p", { class: "soft" }, `${plural(status.unreadable.length, "photo")} can't be read.`) : ""];
 }
 
 const again = () => h("p", {}, h("button", { type: "button", onclick: () => startJob("scan").catch(tell) }, "Look again"));
@@ -84,7 +85,7 @@ function teach(scanned, enough) {
   if (!scanned) return [];
   if (enough) return [h("p", { class: "soft" }, "There are enough tagged photos to begin with. More can follow at any time.")];
   return [
-    h("p", {}, "Tag at least six photos, each word on three or more. Name a word and click photos that show it, or select photos and tag them."),
+    h("p", {}, "Tag at least six photos, each word on three or more. Name a word and click photos that show it, or select photos and tag them. If your tags are in a table, “topicture import FILE” takes them over."),
     h("div", { class: "row" }, h("a", { class: "button primary", href: "/teach" }, "Teach a word"), h("a", { class: "button", href: "/photos" }, "Select photos"))];
 }
 
