@@ -114,11 +114,11 @@ def _enlarge(library: Library, n: int) -> None:
             os.utime(path, (modified, modified))
         with database.transaction():
             database.execute_many(
-                "INSERT INTO images VALUES (?, ?, 1.6e9, NULL)",
+                "INSERT INTO images (id, content, first_seen) VALUES (?, ?, 1.6e9)",
                 [(first + i, rng.bytes(32)) for i in range(n)],
             )
             database.execute_many(
-                "INSERT INTO places VALUES (CAST(? AS BLOB), ?, 1000, ?, '', NULL)",
+                "INSERT INTO places (path, image, size, modified) VALUES (CAST(? AS BLOB), ?, 1000, ?)",
                 [(name, first + i, modified * 10**9) for i, name in enumerate(names)],
             )
         index, old = WordIndex.open(catalog.index_folder()), catalog.index_images()
