@@ -6,7 +6,9 @@ from typing import Any
 __all__ = ["Report", "Trace", "silent", "untold"]
 
 Report = Callable[[str, int, int | None], None]
-"""Told the name of a stage, how much of it is done, and how much there is in all (None: not known)."""
+"""Told the name of a stage, how much of it is done, and how much there is in all (None: not known).
+
+A name may go on after ": " with what the stage is at, such as the model that is being tried."""
 
 
 def silent(stage: str, done: int, total: int | None) -> None:

@@ -18,7 +18,7 @@ from topicture.corpus import Corpus
 from topicture.demo.scenes import VOCABULARY, Scene, render_scenes
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
-from topicture.models.blends.trials import AutoStep
+from topicture.models.blends.work import AutoStep
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 from topicture.vision.measure import photo_regions
@@ -223,7 +223,7 @@ def _learn(
 def _tell(progress: Any, stage: str, model: str, report: Report) -> None:
     """Iterations done and at most to do, over all restarts; of a blend, its members."""
     if isinstance(progress, AutoStep):
-        report(stage, progress.done, progress.total)
+        report(stage, progress.done, progress.total or None)
     elif model != "auto":  # the steps of its members would make the bar jump
         done = progress.restart * (progress.max_iter + 1) + progress.iteration + 1
         report(stage, done, progress.n_restarts * (progress.max_iter + 1))

@@ -134,6 +134,15 @@ class Suggestions:
             self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
             self.add(model, rows)
 
+    def withdraw(self, model: int, images: Iterable[int]) -> None:
+        """Forget what a model suggests for some images."""
+        listed = json.dumps(sorted(images))
+        for table in ("lent", "suggestions"):
+            self._db.execute(
+                f"DELETE FROM {table} WHERE model = ? AND image IN (SELECT value FROM json_each(?))",
+                (model, listed),
+            )
+
     def add(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
         """Store rows beside those that a model has."""
         with self._db.transaction():

@@ -53,8 +53,10 @@ def test_is_not_worse_than_its_members_on_new_images(rng):
 def test_tells_what_it_tried_and_why(rng):
     corpus, _ = collection(rng)
     auto = Auto(CHEAP).fit(corpus)
-    assert [row.member for row in auto.report_] == [member.title for member in members_for(corpus, CHEAP)]
-    assert {row.note for row in auto.report_} <= {"used", "does not help the others"}
+    assert {row.member for row in auto.report_} == {member.title for member in members_for(corpus, CHEAP)}
+    tried = [row for row in auto.report_ if row.perplexity is not None]
+    assert {row.note for row in tried} <= {"used", "does not help the others"}
+    assert all(row.note.startswith("dropped after ") for row in auto.report_ if row not in tried)
     assert sum(row.note == "used" for row in auto.report_) == len(auto.members_)
     for row in auto.report_:
         assert (row.weight > 0) == (row.note == "used")
@@ -81,8 +83,8 @@ def _hours_of_work(model):
 
 def test_a_large_collection_is_tried_on_a_sample(rng, monkeypatch):
     corpus, truth = collection(rng, n_images=300, n_tagged=200)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TRIED", 120)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TAGGED", 90)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TAGGED", 90)
     auto = Auto(CHEAP).fit(corpus)
     assert (auto.fold_of_ >= 0).sum() == 90
     assert auto.held_out_.shape == (90, corpus.n_words)  # of the sample, however large the collection
@@ -95,8 +97,8 @@ def test_a_large_collection_is_tried_on_a_sample(rng, monkeypatch):
 
 def test_what_all_images_take_too_long_for_is_learned_from_the_sample(rng, monkeypatch):
     corpus, _ = collection(rng, n_images=300, n_tagged=200)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TRIED", 120)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TAGGED", 90)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TAGGED", 90)
     fit = Logistic.fit
 
     def slow_for_many(self, corpus, *, callback=None):
@@ -160,8 +162,8 @@ def test_a_member_that_fails_on_everything_is_left_out_of_the_blend(rng, monkeyp
 
 def test_what_all_images_need_too_much_memory_for_is_learned_from_the_sample(rng, monkeypatch):
     corpus, _ = collection(rng, n_images=300, n_tagged=200)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TRIED", 120)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TAGGED", 90)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TRIED", 120)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TAGGED", 90)
     fails = _failing(Logistic._learn, MemoryError(), lambda corpus: len(corpus) > 120)
     monkeypatch.setattr(Logistic, "_learn", fails)
     auto = Auto(["logistic"]).fit(corpus)

@@ -5,8 +5,9 @@ import pytest
 from corpora import make_tiny_corpus
 
 from topicture.corpus import Corpus
-from topicture.models.blends.auto import Auto, _thinned
+from topicture.models.blends.auto import Auto
 from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_that_fits
+from topicture.models.blends.samples import thinned
 from topicture.models.registry import make_annotator
 
 MODELS = [
@@ -55,8 +56,8 @@ def test_what_does_not_fit_is_left_out_and_named(corpus):
 def test_what_does_not_fit_for_all_is_learned_from_a_part(rng, monkeypatch):
     captions = np.eye(4)[rng.integers(4, size=60)]
     corpus = Corpus.from_arrays(captions=captions, descriptor=rng.normal(size=(60, 5)))
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TRIED", 20)
-    monkeypatch.setattr("topicture.models.blends.auto._MOST_TAGGED", 15)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TRIED", 20)
+    monkeypatch.setattr("topicture.models.blends.samples._MOST_TAGGED", 15)
     all_need = fit_bytes(make_annotator("knn"), corpus)
     auto = Auto(["knn"], budget_bytes=0.8 * all_need).fit(corpus)
     assert [len(member.rows_) for member in auto.members_] == [30]
@@ -73,7 +74,7 @@ def test_of_a_group_all_images_are_judged_or_none(rng):
     groups = np.repeat(np.arange(40), 3)
     fold_of = np.repeat(rng.permutation(np.arange(40) % 3), 3)
     fold_of[rng.integers(120, size=10)] = -1  # untagged
-    thin = _thinned(fold_of, groups, 50, seed=0)
+    thin = thinned(fold_of, groups, 50, seed=0)
     kept = thin >= 0
     assert 40 <= kept.sum() <= 50
     np.testing.assert_array_equal(thin[kept], fold_of[kept])

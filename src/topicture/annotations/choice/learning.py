@@ -1,6 +1,6 @@
 """`auto` for the tool: one fit gives the annotator, how it and its members did, and answers to calibrate on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial, judge
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.blends.auto import Auto
+from topicture.models.blends.kept_trials import KeptTrials
+from topicture.models.blends.members import FormerRow
 
 __all__ = ["AutoLearned", "MemberTrial", "learn_auto"]
 
@@ -45,12 +47,14 @@ def learn_auto(
     budget_bytes: float = 4e9,
     seed: int = 0,
     callback: Callable[[Any], None] | None = None,
+    kept: KeptTrials | None = None,
+    former: Sequence[FormerRow] | None = None,
 ) -> AutoLearned:
     """Try, choose and learn from everything.
 
     `also` (D,) names images without a caption to annotate as well, such as those that people rejected words for; the
     answers are those of the final annotator, which has not seen any caption of theirs. `groups` as for `folds_of`:
-    images that are hidden together.
+    images that are hidden together; `kept` and `former` as for `Auto.fit`.
 
     Raises CorpusError where there are fewer tagged images than folds.
     """
@@ -58,7 +62,7 @@ def learn_auto(
     if n_tagged < n_folds:
         raise CorpusError(f"{n_tagged} tagged photos are too few to learn from; tag at least {n_folds}")
     auto = Auto(n_folds=n_folds, budget_seconds=budget_seconds, budget_bytes=budget_bytes, seed=seed)
-    auto.fit(corpus, callback=callback, groups=groups)
+    auto.fit(corpus, callback=callback, groups=groups, kept=kept, former=former)
     # `fit` goes through the images in order of their ids.
     order = np.argsort(corpus.image_ids, kind="stable")
     fold_of = np.empty_like(auto.fold_of_)

@@ -25,6 +25,7 @@ from topicture.models.blends.choice import (
     judge_choice,
     word_frequencies_of_folds,
 )
+from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.interrupts import all_or_nothing
@@ -46,7 +47,7 @@ class LikeBlend:
         fold_of = folds_of(corpus, N_FOLDS, seed=self.seed)
         kept, self.blend = list(range(len(self.members))), _even_blend(len(self.members))
         if fold_of.max() > 0:
-            answers = [_answers(member, corpus, fold_of) for member in self.members]
+            answers = [_answers(member, corpus, fold_of, KeptTrials()) for member in self.members]
             choice = choose_blend(answers, *_hidden(corpus, fold_of))
             kept, self.blend = choice.kept, choice.blend
         self.used = [clone(self.members[m]).fit(corpus) for m in kept]
@@ -92,13 +93,15 @@ def held_out_again(
     n_folds: int = N_FOLDS,
     seed: int = 0,
     on_fold: Callable[[int, int], None] = lambda done, total: None,
+    kept: KeptTrials | None = None,
 ) -> HeldOut:
     """Answers for hidden captions by annotators just like a fitted one; the same folds give the same answers.
 
-    `also` and `groups` as for `auto_choice.held_out`; `on_fold` is told how many fits are done of how many.
+    `also` and `groups` as for `auto_choice.held_out`; `on_fold` is told how many fits are done of how many. `kept`
+    are fits of members of a blend that were finished before.
     """
     if isinstance(annotator, Auto):
-        return _blend_held_out(annotator, corpus, also, groups, n_folds, seed, on_fold)
+        return _blend_held_out(annotator, corpus, also, groups, n_folds, seed, on_fold, kept or KeptTrials())
     return held_out(
         lambda: _like(annotator),
         corpus,
@@ -118,14 +121,18 @@ def _blend_held_out(
     n_folds: int,
     seed: int,
     on_fold: Callable[[int, int], None],
+    kept: KeptTrials,
 ) -> HeldOut:
     fold_of = folds_of(corpus, n_folds, seed=seed, groups=groups)
     n_folds = int(fold_of.max()) + 1
     total = len(auto.members_) * n_folds
-    answers = [
-        _answers(member, corpus, fold_of, lambda done, number=number: on_fold(number * n_folds + done, total))  # type: ignore[misc]
-        for number, member in enumerate(auto.members_)
-    ]
+    answers = []
+    for number, member in enumerate(auto.members_):
+
+        def told(done: int, before: int = number * n_folds) -> None:
+            on_fold(before + done, total)
+
+        answers.append(_answers(member, corpus, fold_of, kept, told))
     p = np.zeros((len(corpus), corpus.n_words))
     p[fold_of >= 0] = judge_choice(answers, *_hidden(corpus, fold_of)).answers
     if also is not None and (asked := np.flatnonzero(also & ~corpus.tagged)).size:
@@ -137,15 +144,19 @@ def _answers(
     member: Annotator,
     corpus: Corpus,
     fold_of: NDArray[np.int64],
+    kept: KeptTrials,
     on_fold: Callable[[int], None] = lambda done: None,
 ) -> np.ndarray:
     """What annotators like the member say of the tagged images, (n, V), while their folds are hidden."""
     p = np.zeros((len(corpus), corpus.n_words), np.float32)  # as `auto` keeps them
     for fold in range(int(fold_of.max()) + 1):
         hidden = fold_of == fold
-        p[hidden] = (
-            clone(member).fit(corpus.without_captions(hidden)).annotate(corpus[hidden].without_captions())
-        )
+
+        def find(hidden: NDArray[np.bool_] = hidden) -> np.ndarray:
+            learned = clone(member).fit(corpus.without_captions(hidden))
+            return learned.annotate(corpus[hidden].without_captions())
+
+        p[hidden] = kept.answers(member, corpus, hidden, find).p
         on_fold(fold + 1)
     return p[fold_of >= 0].astype(np.float64)
 

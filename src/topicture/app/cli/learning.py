@@ -44,6 +44,16 @@ def learn(
         float, typer.Option(min=0.1, help="Gigabytes of memory that auto may take to try models and learn.")
     ] = 4.0,
     regions: Annotated[bool, typer.Option(help="Also learn which part of a photo a word belongs to.")] = True,
+    afresh: Annotated[
+        bool,
+        typer.Option("--afresh", help="Try every model again, not only those that helped the last time."),
+    ] = False,
+    first: Annotated[
+        bool,
+        typer.Option(
+            help="The first time, suggest with a quick model before auto: there is something to review meanwhile."
+        ),
+    ] = True,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also print every model that was tried.")
     ] = False,
@@ -57,15 +67,23 @@ def learn(
     """Learn the collection's own words from the photos that carry them."""
     from topicture.app.console.progress_bars import Stages
     from topicture.app.console.tables import print_learned
+    from topicture.app.verbs.upkeep.first_suggestions import suggest_first
 
     library = find(catalog)
     with Stages(quiet=quiet or as_json) as stages, working_elsewhere(library, cluster, tls):
+        if first and model == "auto":
+            soon = suggest_first(library, min_count=min_count, workers=workers, report=stages)
+            if soon is not None and not (quiet or as_json):
+                stages.say(
+                    f"{counted(soon.suggestions, 'first suggestion')} to review while a better model is learned."
+                )
         result = library.learn(
             model,
             min_count=min_count,
             budget_seconds=60 * budget,
             budget_bytes=1e9 * memory,
             regions=regions,
+            afresh=afresh,
             workers=workers,
             report=stages,
         )
@@ -88,6 +106,12 @@ def annotate(
         bool,
         typer.Option("--new", help="Only for photos that came since the last time; the rest stays as it is."),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Look at every photo again, not only at new ones and those decided since."
+        ),
+    ] = False,
     workers: WorkersOption = WORKERS,
     cluster: ClusterOption = None,
     tls: TlsOption = None,
@@ -108,6 +132,7 @@ def annotate(
             everything=everything,
             rejected_too=rejected_too,
             new_only=new_only,
+            again=again,
             workers=workers,
             report=stages,
         )

@@ -1,7 +1,8 @@
 """Annotate: what the newest model suggests for every photo, and the index that search and `similar` read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from posixpath import dirname as folder_of
 
@@ -16,6 +17,13 @@ from topicture.app.learning.annotated.suggesting import (
     Unwanted,
     find_unwanted,
 )
+from topicture.app.learning.annotated.up_to_date import (
+    last_decision,
+    note_annotated,
+    settings_of,
+    standing,
+    totals,
+)
 from topicture.app.learning.labelling import UNTOLD
 from topicture.app.learning.learning import look_at, note_reasons, unreadable_lines
 from topicture.app.learning.model_folder import Learned, load_learned, load_region_annotator
@@ -24,8 +32,7 @@ from topicture.app.learning.region_choice import trust_told
 from topicture.app.progress import Report, silent
 from topicture.atomic import make_folder, work_folder
 from topicture.corpus import Corpus
-from topicture.errors import TopictureError
-from topicture.search import WordIndex
+from topicture.errors import CorpusError, TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import OURS
 from topicture.store.regions import Box
@@ -54,6 +61,7 @@ def annotate(
     everything: bool = False,
     rejected_too: bool = False,
     new_only: bool = False,
+    again: bool = False,
     workers: int = 2,
     report: Report = silent,
 ) -> AnnotateReport:
@@ -66,6 +74,8 @@ def annotate(
     rejected_too : suggest words again that were rejected for the photo
     new_only : look only at photos that came since the last time, and leave all else as it is; where this model has not
         looked at any yet, at all of them
+    again : look at every photo, although model, settings and words are as they were the last time; else only at those
+        that are new, or that something was decided about since: the outcome is the same
 
     A word that was decided for a photo is not suggested for it. Photos that the model has learned from get the answers
     that were given while their tags were hidden. The catalog's lock is held only to read, and to store what was found.
@@ -76,23 +86,35 @@ def annotate(
         raise TopictureError(f"the number of words to suggest must be at least 1, not {top}")
     model = catalog.suggestions.newest()
     learned = load_learned(catalog.model_folder(model), regions=False)
-    images = catalog.files.living()
-    former = _index_of(catalog, model, learned) if new_only else None
+    every = images = catalog.files.living()
+    settings = settings_of(catalog, model, threshold, top, everything=everything, rejected_too=rejected_too)
+    decision = last_decision(catalog)
+    former = None if again else standing(catalog, model, learned, settings, new_only)
     if former is not None:
-        known = set(catalog.index_images().tolist())
-        images = [each for each in images if each.image not in known and not catalog.files.reason(each.image)]
+        known = set(former.images.tolist()) - former.changed
+        images = [each for each in every if each.image not in known and not catalog.files.reason(each.image)]
         if not images:
-            return AnnotateReport(model.name, 0, 0, 0, 0, ())
+            if new_only:
+                return AnnotateReport(model.name, 0, 0, 0, 0, ())
+            return _whole(catalog, model, learned, everything, rejected_too)
     make_folder(catalog.folder / "index")
     with work_folder(catalog.folder / "index") as work:
         with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
-            description = look_at(
-                catalog, images, learned.features, workers, report, vocabulary=learned.vocabulary
-            )
+            look = partial(look_at, catalog, vocabulary=learned.vocabulary)
+            try:
+                description = look(images, learned.features, workers, report)
+            except CorpusError:  # none of the new ones can be read; one that can makes it a collection
+                others = [each for each in every if former is not None and each.image in known]
+                if former is None or not others:
+                    raise
+                former = former._replace(changed=former.changed | {others[0].image})
+                images = [*images, others[0]]
+                description = look(images, learned.features, workers, report)
             numbers = np.array([images[i].image for i in description.positions])
             order = np.argsort(numbers)  # that of the index
             numbers, corpus = numbers[order], description.corpus[order]
             places = [folder_of(images[description.positions[i]].path) for i in order]
+            is_new = ~np.isin(numbers, list(former.changed) if former is not None else [])
 
             def unwanted() -> Unwanted:
                 return find_unwanted(catalog, learned.vocabulary, numbers, everything, rejected_too)
@@ -103,10 +125,15 @@ def annotate(
                 for rows, presence in presence_blocks(learned, catalog.model_folder(model), corpus, places):
                     report("Annotating", rows.start, len(numbers))
                     possible.see(rows.start, presence)
-                    yield presence.astype(np.float32)
+                    yield presence[is_new[rows]].astype(np.float32)
 
-            earlier = None if former is None else Earlier(former, catalog.index_images(), catalog.features())
-            write_index(work / "index", learned.vocabulary, numbers, presences(), corpus.descriptor, earlier)
+            blocks = presences()
+            if is_new.any():
+                earlier = None if former is None else Earlier(former.words, former.images, catalog.features())
+                looks = None if corpus.descriptor is None else corpus.descriptor[is_new]
+                write_index(work / "index", learned.vocabulary, numbers[is_new], blocks, looks, earlier)
+            for _ in blocks:  # those that the index has already
+                pass
             chosen = possible.chosen(unwanted(), numbers, learned.vocabulary)
             paths = {image.content.hex(): image.path for image in images}
             try:
@@ -115,19 +142,28 @@ def annotate(
             except TopictureError as error:  # suggestions are worth having without them
                 boxes, trouble = {}, f"regions: {error}"
         note_reasons(catalog, description, images)
-        with catalog.new_folder("index") as (name, folder):  # the catalog turns to it once it is whole
-            for part in (work / "index").iterdir():
-                part.rename(folder / part.name)
-        catalog.set("index", name)
+        if is_new.any():
+            with catalog.new_folder("index") as (name, folder):  # the catalog turns to it once it is whole
+                for part in (work / "index").iterdir():
+                    part.rename(folder / part.name)
     last = unwanted()  # what was decided meanwhile counts
     rows = possible.chosen(last, numbers, learned.vocabulary)
     with catalog.database.transaction():
         word_ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
+        if former is not None:
+            catalog.suggestions.withdraw(model.id, former.changed)
         store = catalog.suggestions.replace if former is None else catalog.suggestions.add
         store(model.id, [(image, word_ids[word], p) for image, word, p in rows])
+        if not (new_only and former is not None):  # else what was decided about others is yet to be looked at
+            note_annotated(catalog, settings, decision)
+        if is_new.any():
+            catalog.set("index", name)  # with the suggestions, or not at all
         catalog.regions.replace(model.id, boxes)
         catalog.set("regions_trouble", trouble)
     report("Annotating", len(numbers), len(numbers))
+    if former is not None and not new_only:
+        whole = _whole(catalog, model, learned, everything, rejected_too)
+        return replace(whole, skipped=(*whole.skipped, *([trouble] if trouble else [])))
     return AnnotateReport(
         model=model.name,
         photos=len(numbers),
@@ -138,6 +174,22 @@ def annotate(
             *unreadable_lines(description, images),
             *([trouble] if trouble else []),
         ),
+    )
+
+
+def _whole(
+    catalog: Catalog, model: LearnedModel, learned: Learned, everything: bool, rejected_too: bool
+) -> AnnotateReport:
+    """What stands for the whole collection after only a part of it was looked at."""
+    numbers = np.intersect1d(catalog.index_images(), catalog.files.living_images())
+    with_suggestions, suggestions = totals(catalog, model)
+    return AnnotateReport(
+        model=model.name,
+        photos=len(numbers),
+        asked_for=find_unwanted(catalog, learned.vocabulary, numbers, everything, rejected_too).n_wanted,
+        with_suggestions=with_suggestions,
+        suggestions=suggestions,
+        skipped=tuple(str(trouble) for trouble in catalog.files.unreadable()),
     )
 
 
@@ -179,13 +231,3 @@ def _boxes(
         trust.calibration if trust else UNTOLD,
     )
     return {int(numbers[i]): [Box(*box) for box in boxes] for i, boxes in found.items()}
-
-
-def _index_of(catalog: Catalog, model: LearnedModel, learned: Learned) -> WordIndex | None:
-    """The index that this model has filled, if it has."""
-    folder = catalog.index_folder()
-    if model.annotated is None or folder is None or not folder.exists():
-        return None
-    index = WordIndex.open(folder)
-    fits = list(index.vocabulary) == list(learned.vocabulary) and len(index) == len(catalog.index_images())
-    return index if fits else None

@@ -1,6 +1,6 @@
 """Which annotator `learn` uses: the one that was named, or the blend of what suits the collection."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,10 @@ from topicture.annotations.choice.trials import HeldOut, Trial, judge, settings_
 from topicture.app.progress import Report, Trace, untold
 from topicture.corpus import Corpus
 from topicture.models.base import Annotator
-from topicture.models.blends.trials import AutoStep
+from topicture.models.baselines.one_view import Step
+from topicture.models.blends.kept_trials import KeptTrials
+from topicture.models.blends.members import FormerRow
+from topicture.models.blends.work import AutoStep
 from topicture.models.em.loop import Progress
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
@@ -24,7 +27,7 @@ N_FAR_FOLDS = 6
 MOST_FAR_IMAGES = 8000
 # Pairs of image and word that answers are kept for, to judge a model that was named: an eighth of a gigabyte.
 MOST_ANSWERS, FEWEST_JUDGED = 1 << 24, 500
-_STAGES = {"try": "Trying models", "learn": "Learning"}
+_STAGES = {"try": "Trying models", "choose": "Choosing", "learn": "Learning"}
 
 
 class Chosen(NamedTuple):
@@ -49,13 +52,15 @@ def choose_and_fit(
     seed: int,
     report: Report,
     trace: Trace = untold,
+    kept: KeptTrials | None = None,
+    former: Sequence[FormerRow] | None = None,
 ) -> Chosen:
     """Learn from everything, and score the hidden folds with the very same settings.
 
     `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores, but for
     captioned ones beyond the sample that `auto` tries a large collection on; `scores.rows` says which. `groups` as for
     `folds_of`: images that are hidden together; with `far_groups` folds of these are scored as well. `budget_seconds`
-    and `budget_bytes` are for `auto`.
+    and `budget_bytes` are for `auto`, `kept` and `former` as well (see `Auto.fit`).
     """
     if model == "auto":
         found = learn_auto(
@@ -66,8 +71,10 @@ def choose_and_fit(
             budget_bytes=budget_bytes,
             seed=seed,
             callback=_stages(report, trace),
+            kept=kept,
+            former=former,
         )
-        far = _far_scores(found.annotator, corpus, far_groups, seed, report, found.held_out.rows)
+        far = _far_scores(found.annotator, corpus, far_groups, seed, report, found.held_out.rows, kept)
         return Chosen(found.annotator, found.trial, found.members, found.held_out, far)
     annotator = fit(model, corpus, "Learning", report, trace)
     rows = _to_judge(corpus, seed)
@@ -79,9 +86,10 @@ def choose_and_fit(
         groups=None if groups is None else np.asarray(groups)[asked],
         seed=seed,
         on_fold=lambda done, total: report("Hiding tags", done, total),
+        kept=kept,
     )
     scores = HeldOut(found_again.p, found_again.fold_of, rows)
-    far = _far_scores(annotator, corpus, far_groups, seed, report, rows)
+    far = _far_scores(annotator, corpus, far_groups, seed, report, rows, kept)
     return Chosen(annotator, judge(model, corpus, scores), [], scores, far)
 
 
@@ -104,6 +112,7 @@ def _far_scores(
     seed: int,
     report: Report,
     rows: NDArray[np.int64] | None = None,
+    kept: KeptTrials | None = None,
 ) -> HeldOut | None:
     """Answers with whole groups hidden, for the images at `rows`; of a large collection only these are learned from."""
     if far_groups is None:
@@ -117,6 +126,7 @@ def _far_scores(
         n_folds=N_FAR_FOLDS,
         seed=seed,
         on_fold=lambda done, total: report("Hiding whole groups of tags", done, total),
+        kept=kept,
     )
     if rows is None or large:
         return HeldOut(found.p, found.fold_of, rows)
@@ -149,20 +159,34 @@ def _step(stage: str, report: Report, trace: Trace) -> Callable[[Any], None]:
 
 
 def _stages(report: Report, trace: Trace) -> Callable[[Any], None]:
-    """Tells of the members that `auto` is through with."""
-    reached = dict.fromkeys(_STAGES, 0)
+    """Tells which member `auto` is at, and how much of the work is done that is foreseen."""
+    last: AutoStep | None = None
 
     def step(progress: Any) -> None:
+        nonlocal last
         if isinstance(progress, AutoStep):
-            if progress.stage == "learn" and progress.done == 0:
-                report(_STAGES["try"], reached["try"], reached["try"])
-            reached[progress.stage] = progress.total
-            report(_STAGES[progress.stage], progress.done, progress.total)
-            trace({"stage": _STAGES[progress.stage], "member": progress.member})
-        else:
-            _trace_objective(progress, trace)
+            if last is not None and last.stage != progress.stage:
+                report(_STAGES[last.stage], last.total or 1, last.total or 1)
+            last = progress
+            report(f"{_STAGES[last.stage]}: {last.member}", last.done, last.total or None)
+            trace({"stage": _STAGES[last.stage], "member": last.member})
+            return
+        _trace_objective(progress, trace)
+        if last is not None and (share := _share(progress)):
+            report(f"{_STAGES[last.stage]}: {last.member}", last.done + int(share * last.next), last.total)
 
     return step
+
+
+def _share(progress: Any) -> float:
+    """How much of a fit is done at most, where a model tells: EM may end before its last step."""
+    if isinstance(progress, Step) and progress.total:
+        return min(progress.done / progress.total, 1.0)
+    if isinstance(progress, Progress):
+        return (progress.restart + progress.iteration / max(progress.max_iter, 1)) / max(
+            progress.n_restarts, 1
+        )
+    return 0.0
 
 
 def _trace_objective(progress: Any, trace: Trace) -> None:

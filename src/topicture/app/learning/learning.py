@@ -16,12 +16,14 @@ from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
 from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
+from topicture.app.learning.reports import former_choice, race_told
 from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather, hidden_together, moments
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
+from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
 from topicture.store.files import FileTrouble, LivingImage
@@ -66,12 +68,16 @@ def learn(
     budget_seconds: float = BUDGET_SECONDS,
     budget_bytes: float = BUDGET_BYTES,
     regions: bool = True,
+    afresh: bool = False,
     workers: int = 2,
     seed: int = 0,
     report: Report = silent,
     trace: Trace = untold,
 ) -> LearnReport:
     """Learn from everything that people have decided; the same photos and decisions give the same model.
+
+    While the collection is much as it was when "auto" last tried everything, it tries only what helped then. Trials
+    that were finished are kept until a model was learned: one that was interrupted goes on from there.
 
     The catalog's lock is held only while decisions are read, and while the model is stored.
 
@@ -82,6 +88,7 @@ def learn(
     budget_seconds : time that "auto" may take to try, choose and learn, after the photos were looked at
     budget_bytes : memory that "auto" may take for it; models that need more learn from a part of the photos
     regions : learn a model for regions as well, where the chosen one has none and regions are measured
+    afresh : try every model, whatever helped the last time, and whatever was tried before
 
     Raises
     ------
@@ -105,8 +112,14 @@ def learn(
         n_tagged = int(corpus.tagged.sum())
         looked_at = [training_tags.images[i] for i in kept]
         places = [folder_of(image.path) for image in looked_at]
+        report("Comparing photos", 0, None)
+        former = former_choice(catalog, corpus, afresh=afresh)
+        trials_kept = KeptTrials(catalog.cache / "trials")
+        if afresh:
+            trials_kept.forget_others()
         world = find_worlds(corpus, places, seconds=moments(looked_at), seed=seed)
         groups = hidden_together(corpus, looked_at)
+        report("Comparing photos", 1, 1)
         annotator, trial, members, scores, far_scores = choose_and_fit(
             corpus,
             model,
@@ -118,15 +131,20 @@ def learn(
             seed=seed,
             report=report,
             trace=trace,
+            kept=trials_kept,
+            former=former.rows,
         )
+        report("Weighing the answers", 0, None)
         trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed)
+        report("Weighing the answers", 1, 1)
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
         overlaps = asking_about_marks(catalog, looked_at, corpus, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
+            candidates = (former.region_model,) if former.region_model in REGION_MODELS else REGION_MODELS
             region_annotator, of_regions = choose_region_model(
-                corpus, REGION_MODELS, groups, seed, report, overlaps
+                corpus, candidates, groups, seed, report, overlaps
             )
         elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
             of_regions = told_of(annotator, corpus, groups, seed, overlaps)
@@ -138,6 +156,7 @@ def learn(
             "warning": warning,
             "far_share": 0.0 if world is None else world.share,
             "regions": of_regions,
+            "race": race_told(annotator, former, corpus),
         }
         learned = Learned(
             annotator,
@@ -151,6 +170,7 @@ def learn(
     note_reasons(catalog, description, training_tags.images)
     with catalog.new_folder("models") as (name, folder):
         save_learned(folder, learned)
+    trials_kept.forget_others()
     facts = {
         "photos": len(corpus),
         "tagged": n_tagged,

@@ -132,6 +132,7 @@ class Library(AskingVerbs, UpkeepVerbs):
         budget_seconds: float = 600.0,
         budget_bytes: float = 4e9,
         regions: bool = True,
+        afresh: bool = False,
         workers: int = 2,
         report: Report = silent,
         trace: Trace = untold,
@@ -144,6 +145,7 @@ class Library(AskingVerbs, UpkeepVerbs):
             "budget_seconds": budget_seconds,
             "budget_bytes": budget_bytes,
             "regions": regions,
+            "afresh": afresh,
         }
         with self._write("learn") as catalog:
             return learn(catalog, model, **settings, workers=workers, report=report, trace=trace)

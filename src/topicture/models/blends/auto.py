@@ -7,12 +7,15 @@ without them, untagged images included, and annotates the hidden ones. On these 
 What is told about quality, and what probabilities are calibrated on, are answers for every fold by a blend that was
 chosen on the others, settings included. Near copies are in one fold (folds.py).
 
+It is a race (race.py): a member that is far behind after its first trial, or that the others have no use for after a
+fold, is dropped; the table says so.
+
 Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
 and left out; the table says so. Members of a large collection are tried on a sample of it. Memory is foreseen as
 well: a member that would need more learns from a part, and answers are kept of as many images as can be held.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, asdict, dataclass
 from time import perf_counter
@@ -32,10 +35,13 @@ from topicture.models.blends.choice import (
     judge_choice,
     word_frequencies_of_folds,
 )
-from topicture.models.blends.members import MEMBERS, members_for
+from topicture.models.blends.kept_trials import KeptTrials
+from topicture.models.blends.members import MEMBERS, FormerRow, members_again, members_for
 from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_that_fits
+from topicture.models.blends.samples import sample_to_try, thinned
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
-from topicture.models.blends.trials import FAILURES, AutoStep, Trials, Tried, fitted, why_failed
+from topicture.models.blends.trials import FAILURES, Trials, Tried, fitted, why_failed
+from topicture.models.blends.work import AutoStep, Work
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.look_alikes import look_alikes
@@ -45,10 +51,6 @@ from topicture.models.threads import one_thread_products
 __all__ = ["Auto", "Row"]
 
 _VIEWS = ("descriptor", "visual_words", "region_words", "regions")
-# A collection of more images is tried on a sample of it, in which no more tagged images are than this if untagged ones
-# can be had. The choice among members does not get better by more, only slower.
-_MOST_TRIED = 8000
-_MOST_TAGGED = 6000
 _SMALL = 2000
 _MOST_GROWTH = 3.0
 
@@ -115,15 +117,23 @@ class Auto(Annotator):
         *,
         callback: Callable[[Any], None] | None = None,
         groups: ArrayLike | None = None,
+        kept: KeptTrials | None = None,
+        former: Sequence[FormerRow] | None = None,
     ) -> Self:
-        """Try, choose and learn; see `Annotator.fit`. `groups` as for `folds_of`: images that are hidden together."""
+        """Try, choose and learn; see `Annotator.fit`.
+
+        `groups` as for `folds_of`: images that are hidden together. `kept` are trials that were finished before: they
+        change how long it takes, and nothing else. `former` is what an earlier fit found for much the same images:
+        members that helped then are tried with the settings they had, and no others.
+        """
         self.__dict__.pop("members_", None)  # what an earlier corpus needed says nothing about this one
         order = np.argsort(corpus.image_ids, kind="stable")  # that of `_fit`
         self._groups = None if groups is None else np.asarray(groups)[order]
+        self._kept, self._former = kept or KeptTrials(), former
         try:
             return super().fit(corpus, callback=callback)
         finally:
-            del self._groups
+            del self._groups, self._kept, self._former
 
     def _check_params(self) -> None:
         self._check_whole("n_folds", least=2)
@@ -143,12 +153,12 @@ class Auto(Annotator):
             raise CorpusError(f"{self.name}: {few} is tagged, too few to learn from; tag at least two")
         rng = np.random.default_rng(self.seed)
         self.p_w_ = word_frequencies(corpus, PSEUDO_COUNT)
-        sample = _sample(corpus, rng)
+        sample = sample_to_try(corpus, rng)
         some = corpus if len(sample) == len(corpus) else corpus[sample]
         groups = look_alikes(some) if self._groups is None else self._groups[sample]
         members = members_for(some, self.members)
         fold_of = folds_of(some, self.n_folds, seed=rng, groups=groups)
-        fold_of = _thinned(
+        fold_of = thinned(
             fold_of, groups, most_judged(corpus.n_words, len(members), self.budget_bytes), self.seed
         )
         self.fold_of_ = np.full(len(corpus), -1)
@@ -157,8 +167,21 @@ class Auto(Annotator):
         p_w = word_frequencies_of_folds(corpus, self.fold_of_)
         # What would take longer for all learns from a part: nobody need give way to that.
         growth = min(len(corpus) / len(some), _MOST_GROWTH)
-        trials = Trials(some, fold_of, half_of, p_w[0], self.seed, growth, callback, self.budget_bytes)
+        members, not_again = members_again(members, self._former)
+        trials = Trials(
+            some,
+            fold_of,
+            half_of,
+            p_w,
+            self.seed,
+            growth,
+            callback,
+            self.budget_bytes,
+            self._kept,
+            bool(not_again),
+        )
         tried, left_out = trials.run(members, deadline)
+        left_out |= not_again
         inside = fold_of >= 0
         captions = sparse.csr_array(some.captions[inside])
         self.members_: list[Annotator] = []
@@ -168,6 +191,8 @@ class Auto(Annotator):
                 raise CorpusError(
                     f"{self.name}: no member can learn from this corpus: {reasons or 'it has no view that one needs'}"
                 )
+            if callback is not None:
+                callback(AutoStep("choose", "the blend", 0, 0))
             kept, answers = self._choose(tried, p_w, captions, fold_of[inside])
             try:
                 self.members_ = self._learned([tried[m] for m in kept], corpus, some, deadline, callback)
@@ -192,9 +217,9 @@ class Auto(Annotator):
         Raises _Failed for a member that can't be learned at all.
         """
         found = []
+        work = Work("learn", callback, [t.member for t in chosen], lambda member: 1)
         for number, t in enumerate(chosen):
-            if callback is not None:
-                callback(AutoStep("learn", t.member.title, number, len(chosen)))
+            work.starts(t.member)
             limit: Any = callback
             if some is not corpus:  # else it is known how long it takes
                 limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
@@ -210,6 +235,7 @@ class Auto(Annotator):
                 why = "all would take too long" if late else f"for all {why_failed(error)}"
                 found.append(self._learned_from_sample(t, corpus, some, error, callback))
                 self._note(t, f"used; learned from {len(some)} images, {why}")
+            work.ended(t.member, 0)
         return found
 
     def _note(self, t: Tried, note: str) -> None:
@@ -304,30 +330,3 @@ class Auto(Annotator):
                     header, own, source=f"member {number + 1} of {self.name}"
                 )
             )
-
-
-def _thinned(fold_of: np.ndarray, groups: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Folds of about `most` images; the captions of others are never hidden. Images of one group stay together."""
-    inside = np.flatnonzero(fold_of >= 0)
-    if len(inside) <= most:
-        return fold_of
-    group = np.unique(np.asarray(groups)[inside], return_inverse=True)[1]
-    if group.max() == 0:  # dealt out one by one
-        group = np.arange(len(inside))
-    place = np.random.default_rng((seed, most)).permutation(group.max() + 1)[group]
-    before = np.cumsum(np.bincount(place))  # images in the groups up to a place
-    kept = inside[(before <= most)[place]]
-    if len(np.unique(fold_of[kept])) <= fold_of.max():  # a fold would be empty
-        return fold_of
-    found = np.full_like(fold_of, -1)
-    found[kept] = fold_of[kept]
-    return found
-
-
-def _sample(corpus: Corpus, rng: np.random.Generator) -> np.ndarray:
-    """Images to try members on: all, or a part of a large collection in which tagged ones come first."""
-    if len(corpus) <= _MOST_TRIED:
-        return np.arange(len(corpus))
-    tagged, others = (rng.permutation(np.flatnonzero(mask)) for mask in (corpus.tagged, ~corpus.tagged))
-    n_tagged = min(len(tagged), max(_MOST_TAGGED, _MOST_TRIED - len(others)))
-    return np.sort(np.concatenate([tagged[:n_tagged], others[: _MOST_TRIED - n_tagged]]))

@@ -20,7 +20,7 @@ from scipy.special import log_softmax
 
 from topicture.errors import FitWarning
 
-__all__ = ["Blend", "best_background", "fit_blend", "nats_by_word", "pruned"]
+__all__ = ["Blend", "best_background", "cross_fitted", "fit_blend", "nats_by_word", "pruned"]
 
 BACKGROUNDS = (1e-4, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
 # A member stays in a blend if without it a caption's word would cost this many nats more.
@@ -126,6 +126,24 @@ def pruned(
             break
         kept, blend, nats = fewer, smaller, cost
     return kept
+
+
+def cross_fitted(
+    parts: Sequence[np.ndarray],
+    backgrounds: np.ndarray,
+    p_w: np.ndarray,
+    captions: sparse.csr_array,
+    fold_of: np.ndarray,
+) -> np.ndarray:
+    """Answers (n, V) of blends with weights learned on the other folds; of one blend where there is a single fold."""
+    folds = np.unique(fold_of)
+    answers = np.zeros_like(parts[0])
+    for fold in folds:
+        inside = fold_of == fold
+        others = ~inside if len(folds) > 1 else inside
+        blend = fit_blend([p[others] for p in parts], backgrounds, p_w[others], captions[others])
+        answers[inside] = blend([p[inside] for p in parts], p_w[inside])
+    return answers
 
 
 def _log_mixed(p: np.ndarray, p_w: np.ndarray, background: float) -> np.ndarray:

@@ -11,7 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
-from topicture.models.blends.blend import Blend, best_background, fit_blend, nats_by_word, pruned
+from topicture.models.blends.blend import (
+    Blend,
+    best_background,
+    cross_fitted,
+    fit_blend,
+    nats_by_word,
+    pruned,
+)
 
 __all__ = ["BlendChoice", "Judged", "choose_blend", "judge_choice", "word_frequencies_of_folds"]
 
@@ -67,7 +74,7 @@ def choose_blend(
     kept = pruned(members, backgrounds, p_w, captions)
     if len(kept) > 1:
         parts = [members[m] for m in kept]
-        together = nats_by_word(_cross_fitted(parts, backgrounds[kept], p_w, captions, fold_of), captions)
+        together = nats_by_word(cross_fitted(parts, backgrounds[kept], p_w, captions, fold_of), captions)
         if together < nats[best]:
             return BlendChoice(kept, fit_blend(parts, backgrounds[kept], p_w, captions), alone)
     return BlendChoice([best], alone[best], alone)
@@ -87,21 +94,3 @@ def judge_choice(
         for m, one in enumerate(choice.alone):
             alone[m][inside] = one([hidden[m]], p_w[inside])
     return Judged(answers, alone)
-
-
-def _cross_fitted(
-    parts: Sequence[np.ndarray],
-    backgrounds: np.ndarray,
-    p_w: np.ndarray,
-    captions: sparse.csr_array,
-    fold_of: np.ndarray,
-) -> np.ndarray:
-    """Answers (n, V) of blends with weights learned on the other folds; of one blend where there is a single fold."""
-    folds = np.unique(fold_of)
-    answers = np.zeros_like(parts[0])
-    for fold in folds:
-        inside = fold_of == fold
-        others = ~inside if len(folds) > 1 else inside
-        blend = fit_blend([p[others] for p in parts], backgrounds, p_w[others], captions[others])
-        answers[inside] = blend([p[inside] for p in parts], p_w[inside])
-    return answers

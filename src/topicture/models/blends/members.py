@@ -11,7 +11,7 @@ from topicture.models.base import Annotator, columns_of
 from topicture.models.baselines.one_view import VIEWS
 from topicture.models.registry import make_annotator
 
-__all__ = ["MEMBERS", "Member", "members_for"]
+__all__ = ["MEMBERS", "FormerRow", "Member", "members_again", "members_for"]
 
 # Parameter -> values to compare. A model without an entry has one setting: its defaults, or those of `_fixed`.
 _GRIDS: dict[str, dict[str, Sequence[Any]]] = {
@@ -51,9 +51,49 @@ class Member(NamedTuple):
         """For tables."""
         return self.model if self.view is None else f"{self.model} on {self.view}"
 
+    @property
+    def looks_at(self) -> str:
+        """The view that it learns from; what is counted in regions and their own numbers are one."""
+        view = self.view or (make_annotator(self.model).needs or ("",))[0]
+        return "visual_words" if view in ("regions", "region_words") else view
+
     def make(self, settings: dict[str, Any], seed: int) -> Annotator:
         """A fresh annotator."""
         return make_annotator(self.model, seed=seed, **settings, **({"view": self.view} if self.view else {}))
+
+
+class FormerRow(NamedTuple):
+    """What became of a member in an earlier fit."""
+
+    member: str  # its title
+    settings: dict[str, Any]
+    weight: float
+    note: str
+
+
+# Reasons to try a member again that did not help: the time, the memory or the photos may suffice now.
+_NOT_JUDGED = ("left out", "not tried:", "can't learn")
+_AGAIN = "not tried again: "
+
+
+def members_again(
+    members: Sequence[Member], former: Sequence[FormerRow] | None
+) -> tuple[list[Member], dict[str, str]]:
+    """Members to try after an earlier fit, with the settings they had then; and why others are not, by title."""
+    rows = {} if former is None else {row.member: row for row in former}
+    helped = [row for row in rows.values() if row.weight > 0]
+    if not helped:
+        return list(members), {}
+    again, others = [], {}
+    for member in members:
+        row = rows.get(member.title)
+        if row is None or row.note.startswith(_NOT_JUDGED):
+            again.append(member)
+        elif row.weight > 0:
+            again.append(member._replace(settings=(row.settings,)))
+        else:
+            others[member.title] = _AGAIN + row.note.removeprefix(_AGAIN)
+    return again, others
 
 
 def members_for(corpus: Corpus, models: Sequence[str] | None = None) -> list[Member]:

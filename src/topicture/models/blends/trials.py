@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jax.errors import JaxRuntimeError
@@ -13,26 +13,25 @@ from scipy.sparse.linalg import ArpackError
 from topicture.corpus import Corpus
 from topicture.errors import ModelFileError, TopictureError
 from topicture.models.base import Annotator
-from topicture.models.blends.blend import best_background, fit_blend, nats_by_word
+from topicture.models.blends.kept_trials import Answered, KeptTrials
 from topicture.models.blends.members import Member
 from topicture.models.blends.memory_limit import fit_bytes
+from topicture.models.blends.race import Alone, alone, gain_needed, gain_of, of_use, poor_view
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
+from topicture.models.blends.work import Work, work_of
 from topicture.models.interrupts import all_or_nothing
 
-__all__ = ["FAILURES", "AutoStep", "Trials", "Tried", "fitted", "why_failed"]
+__all__ = ["FAILURES", "Trials", "Tried", "fitted", "why_failed"]
 
+# Members whose fits take longer than this, in hundredths of a second, first run a heat on one image in so many.
+_DEAR, _HEAT, _FEWEST_OF_HEAT = 1000, 4, 1000
+_QUICK, _RIVALS = 500, 3  # it runs against so many that take less than this
+_OF_FEW = 2.0  # on fewer images members add more to one another
+# Captions of the first fold that members are dropped by.
+_FEWEST_JUDGES = 60
 Callback = Callable[[Any], None] | None
 # What a member that runs out of memory or fails numerically raises: no reason to end the others.
 FAILURES = (MemoryError, ArithmeticError, np.linalg.LinAlgError, ArpackError, JaxRuntimeError)
-
-
-class AutoStep(NamedTuple):
-    """What a callback is told, beside the steps of the members themselves."""
-
-    stage: str  # "try" or "learn"
-    member: str  # that is next
-    done: int  # members
-    total: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +45,50 @@ class Tried:
     refit_seconds: float
 
 
+@dataclass(eq=False)
+class _Contender:
+    """A member in the race, with the answers that it has given so far."""
+
+    member: Member
+    settings: dict[str, Any]
+    answers: list[np.ndarray]  # by fold
+    seconds: float  # in all
+    fit_seconds: float  # of one fold
+
+    def so_far(self, fold_of: np.ndarray) -> np.ndarray:
+        """Answers (n, V) for the folds that it was tried on; `fold_of` (n,)."""
+        p = np.zeros((len(fold_of), self.answers[0].shape[1]), np.float32)
+        for fold, answers in enumerate(self.answers):
+            p[fold_of == fold] = answers
+        return p
+
+
+class _Dropped(Exception):
+    """A member adds too little to others for the time that it takes."""
+
+    def __init__(self, after: str, own: Alone, leader: Alone):
+        super().__init__(
+            f"dropped after {after}: adds too little (perplexity {np.exp(own.nats):.1f}, the best "
+            f"{np.exp(leader.nats):.1f})"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Trials:
     """Members learn from a corpus with one fold of its captions hidden after the other, and annotate what was hidden.
+
+    It is a race: members that add too little to the others are dropped after the first fold, and those that take long
+    after a heat on a part of the images (`race`).
 
     Attributes
     ----------
     fold_of : (D,) -1 for untagged images
     half_of : (D,) half of the images of fold 0, 0 or 1; -1 for others
-    p_w : (V,) word frequencies without the captions of fold 0
+    p_w : (n_folds, V) word frequencies without the captions of each fold
     growth : how many times as long learning from everything takes, where the corpus is a sample
     budget_bytes : memory that a fit may take
+    kept : trials that were finished before
+    all_the_way : whether nobody is dropped
     """
 
     corpus: Corpus
@@ -67,20 +99,23 @@ class Trials:
     growth: float
     callback: Callback
     budget_bytes: float = np.inf
+    kept: KeptTrials = field(default_factory=KeptTrials)
+    all_the_way: bool = False
 
     def run(self, members: Sequence[Member], deadline: float) -> tuple[list[Tried], dict[str, str]]:
-        """What was tried, and why others were not, by their titles. The first member has all the time it needs."""
-        tried: list[Tried] = []
+        """What was tried on all folds, and why others were not, by their titles. The first member has time enough."""
         left_out: dict[str, str] = {}
-        for number, member in enumerate(members):
-            if self.callback is not None:
-                self.callback(AutoStep("try", member.title, number, len(members)))
-            reserved = sum(t.refit_seconds for t in tried)
-            found = self._try(member, deadline - reserved if tried else np.inf)
-            if isinstance(found, Tried):
-                tried.append(found)
-            else:
-                left_out[member.title] = found
+        work = Work.of_race(self.callback, members, self.n_folds)
+        racing = self._first_fold(members, deadline, left_out, work)
+        for fold in range(1, self.n_folds):
+            racing = self._useful(racing, fold, left_out)
+            work.left = {c.member.title: (self.n_folds - fold) * work_of(c.member) for c in racing}
+            racing = self._next_fold(racing, fold, deadline, left_out, work)
+        inside = self.fold_of[self.fold_of >= 0]
+        tried = [
+            Tried(c.member, c.settings, c.so_far(inside), c.seconds, c.fit_seconds * self._refits)
+            for c in racing
+        ]
         return tried, left_out
 
     @property
@@ -88,35 +123,115 @@ class Trials:
         return int(self.fold_of.max()) + 1
 
     @property
+    def is_race(self) -> bool:
+        """Whether members are dropped on the way: few captions would tell nothing of them, and do not take long."""
+        return not self.all_the_way and int((self.fold_of == 0).sum()) >= _FEWEST_JUDGES
+
+    def _needed(self, member: Member) -> float:
+        return gain_needed(work_of(member), len(self.corpus))
+
+    @property
     def _refits(self) -> float:
         """Learning from everything takes this many times as long as learning without a fold."""
         return self.growth * self.n_folds / (self.n_folds - 1)
 
-    def _try(self, member: Member, deadline: float) -> Tried | str:
-        """The member's answers with its best settings, or why there are none."""
+    # --- Rounds ------------------------------------------------------------------------------------------
+
+    def _first_fold(
+        self, members: Sequence[Member], deadline: float, left_out: dict[str, str], work: Work
+    ) -> list[_Contender]:
+        racing: list[_Contender] = []
+        quick: list[tuple[Alone, _Contender]] = []  # those that do not take long, the best first
+        for member in members:
+            # What is in the race already shall be able to end it.
+            reserved = sum(c.fit_seconds for c in racing) * (self.n_folds - 1 + self._refits)
+            found = self._try(member, deadline - reserved if racing else np.inf, quick, work)
+            if isinstance(found, str):
+                work.left.pop(member.title)
+                left_out[member.title] = found
+                continue
+            contender, own = found
+            racing.append(contender)
+            if work_of(member) < _QUICK:
+                quick = sorted([*quick, (own, contender)], key=lambda one: one[0].nats)
+        return racing
+
+    def _next_fold(
+        self, racing: list[_Contender], fold: int, deadline: float, left_out: dict[str, str], work: Work
+    ) -> list[_Contender]:
+        going_on: list[_Contender] = []
+        for number, contender in enumerate(racing):
+            work.starts(contender.member)
+            alone_left = number == len(racing) - 1 and not going_on
+            seconds = np.inf if alone_left else deadline - perf_counter()
+            found = self._guarded(lambda c=contender, s=seconds: self._answers(c.member, c.settings, fold, s))  # type: ignore[misc]
+            work.ended(contender.member, self.n_folds - fold - 1)
+            if isinstance(found, str):
+                left_out[contender.member.title] = found
+                continue
+            contender.answers.append(found.p)
+            contender.seconds += found.seconds
+            going_on.append(contender)
+        return going_on
+
+    def _useful(self, racing: list[_Contender], fold: int, left_out: dict[str, str]) -> list[_Contender]:
+        """Who goes on to a fold, by the answers for those before it."""
+        if not self.is_race or fold > 1:
+            return racing
+        first = self.fold_of == 0
+        captions = sparse.csr_array(self.corpus.captions[first])
+        own = [alone(c.answers[0], self.p_w[0], captions) for c in racing]
+        best = min(own, key=lambda one: one.nats)
+        needed = [self._needed(c.member) for c in racing]
+        useful = of_use(own, needed, self.p_w[0], captions, self.half_of[first])
+        for number, contender in enumerate(racing):
+            if number not in useful:
+                left_out[contender.member.title] = str(_Dropped("the first fold", own[number], best))
+        return [racing[number] for number in useful]
+
+    # --- One member --------------------------------------------------------------------------------------
+
+    def _try(
+        self, member: Member, deadline: float, quick: list[tuple[Alone, _Contender]], work: Work
+    ) -> tuple[_Contender, Alone] | str:
+        """The member's answers for the first fold with its best settings, or why it is out of the race."""
         begin = perf_counter()
         if begin >= deadline:
             return "not tried: the time was up"
+        if self.is_race and work_of(member) >= _QUICK and self._looks_at_little(member, quick):
+            return f"not worth trying: quick models on {member.looks_at} are far behind, and add too little"
         needed = fit_bytes(member.make(member.settings[0], self.seed), self.corpus)
         if needed > self.budget_bytes:
             return f"left out: it needs {needed / 1e9:.1f} GB of memory, more than it may take"
+        return self._guarded(lambda: self._best_settings(member, deadline, quick, work))
+
+    def _looks_at_little(self, member: Member, quick: list[tuple[Alone, _Contender]]) -> bool:
+        """Whether quick members on its view tell that it is not worth the time."""
+        first = self.fold_of == 0
+        own, others = (
+            [one for one, c in quick if (c.member.looks_at == member.looks_at) is same]
+            for same in (True, False)
+        )
+        captions = sparse.csr_array(self.corpus.captions[first])
+        return poor_view(own, others, self.p_w[0], captions, self.half_of[first])
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
+        """What the work finds, or why it failed."""
         try:
-            settings, first, seconds = self._best_settings(member, deadline)
-            inside = self.fold_of[self.fold_of >= 0]
-            answers = np.zeros((len(inside), self.corpus.n_words), np.float32)
-            answers[inside == 0] = first
-            for fold in range(1, self.n_folds):
-                answers[inside == fold] = self._answers(member, settings, fold, deadline - perf_counter())
+            return work()
+        except _Dropped as dropped:
+            return str(dropped)
         except OutOfTime as late:
             return f"left out: a fold takes {late.seconds:.0f} s or more, too long for the time left"
         except TopictureError as error:
             return f"can't learn from this collection: {error}"
         except FAILURES as error:
             return f"left out: {why_failed(error)}"
-        return Tried(member, settings, answers, perf_counter() - begin, seconds * self._refits)
 
-    def _best_settings(self, member: Member, deadline: float) -> tuple[dict[str, Any], np.ndarray, float]:
-        """The best on the first fold, answers there, and how long they took.
+    def _best_settings(
+        self, member: Member, deadline: float, quick: list[tuple[Alone, _Contender]], work: Work
+    ) -> tuple[_Contender, Alone]:
+        """The best settings on the first fold, and the answers there.
 
         Answers for one half of the fold are those of the settings that are best on the other half: no caption takes
         part in choosing what it is judged on.
@@ -124,50 +239,80 @@ class Trials:
         Raises OutOfTime where not even the first settings leave time for the other folds and for learning from
         everything. Settings are compared as long as that time is left.
         """
-        tried: list[np.ndarray] = []
-        took: list[float] = []
+        captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0])
+        tried: list[Answered] = []
+        if quick and self.is_race and work_of(member) >= _DEAR:
+            work.starts(member)
+            self._heat(member, [c for _, c in quick[:_RIVALS]], deadline, captions)
         for settings in member.settings:
+            work.starts(member)
             since = perf_counter()
             allowed = (deadline - since) / (self.n_folds + self._refits)
             try:
-                p = self._answers(member, settings, 0, allowed)
+                found = self._answers(member, settings, 0, allowed)
             except OutOfTime:
                 if not tried:
                     raise
                 break
-            seconds = perf_counter() - since
-            if seconds > allowed and not tried:
-                raise OutOfTime(seconds)
-            tried.append(p)
-            took.append(seconds)
-            if perf_counter() + (self.n_folds + self._refits) * seconds > deadline:
+            if perf_counter() - since > allowed and not tried:
+                raise OutOfTime(found.seconds)
+            tried.append(found)
+            work.ended(member, work.left[member.title] / work_of(member) - 1)
+            if perf_counter() + (self.n_folds + self._refits) * found.seconds > deadline:
                 break
         half_of = self.half_of[self.fold_of == 0]
-        answers = np.empty_like(tried[0])
+        answers = np.empty_like(tried[0].p)
         for half in np.unique(half_of):
-            answers[half_of == half] = tried[self._best(tried, half_of != half)][half_of == half]
+            answers[half_of == half] = tried[self._best(tried, half_of != half)].p[half_of == half]
         best = self._best(tried, half_of >= 0)
-        return member.settings[best], answers, took[best]
+        seconds = sum(one.seconds for one in tried)
+        contender = _Contender(member, member.settings[best], [answers], seconds, tried[best].seconds)
+        return contender, alone(answers, self.p_w[0], captions)
 
-    def _answers(self, member: Member, settings: dict[str, Any], fold: int, seconds: float) -> np.ndarray:
-        hidden = self.fold_of == fold
+    def _answers(self, member: Member, settings: dict[str, Any], fold: int, seconds: float) -> Answered:
+        return self._asked(member, settings, self.corpus, self.fold_of == fold, seconds)
+
+    def _asked(
+        self, member: Member, settings: dict[str, Any], corpus: Corpus, hidden: np.ndarray, seconds: float
+    ) -> Answered:
         limit = TimeLimit(seconds, self.callback)
-        annotator = fitted(member, settings, self.seed, self.corpus.without_captions(hidden), limit)
-        try:
-            return annotator.annotate(self.corpus[hidden].without_captions())
-        except ModelFileError:  # what `annotate` says of answers that are none; but no file is damaged here
-            raise FloatingPointError("its answers are not finite numbers") from None
 
-    def _best(self, tried: Sequence[np.ndarray], rows: np.ndarray) -> int:
+        def find() -> np.ndarray:
+            annotator = fitted(member, settings, self.seed, corpus.without_captions(hidden), limit)
+            try:
+                return annotator.annotate(corpus[hidden].without_captions())
+            except ModelFileError:  # so says `annotate` of answers that are none; but no file is damaged here
+                raise FloatingPointError("its answers are not finite numbers") from None
+
+        return self.kept.answers(member.make(settings, self.seed), corpus, hidden, find)
+
+    def _heat(
+        self, member: Member, rivals: list[_Contender], deadline: float, captions: sparse.csr_array
+    ) -> None:
+        """A member that takes long races quick ones on a part of the images; raises _Dropped if it adds little."""
+        first, others = np.flatnonzero(self.fold_of == 0), np.flatnonzero(self.fold_of != 0)
+        if len(others) < _FEWEST_OF_HEAT:
+            return
+        drawn = np.random.default_rng(self.seed).permutation(others)[: len(others) // _HEAT]
+        rows = np.sort(np.concatenate([first, drawn]))
+        part, hidden = self.corpus[rows], self.fold_of[rows] == 0
+        left = deadline - perf_counter()
+        sides = [(member, member.settings[0]), *((c.member, c.settings) for c in rivals)]
+        own, *theirs = (
+            alone(self._asked(*side, part, hidden, left).p, self.p_w[0], captions) for side in sides
+        )
+        gain = gain_of(own, theirs, self.p_w[0], captions, self.half_of[self.fold_of == 0])
+        if gain < _OF_FEW * self._needed(member):
+            raise _Dropped(f"a heat on {len(rows)} images", own, min(theirs, key=lambda one: one.nats))
+
+    def _best(self, tried: Sequence[Answered], rows: np.ndarray) -> int:
         """Which answers for the first fold suit these of its captions; the first where there are none."""
         if len(tried) == 1 or not rows.any():
             return 0
         captions = sparse.csr_array(self.corpus.captions[self.fold_of == 0][rows])
-        return min(range(len(tried)), key=lambda number: self._nats(tried[number][rows], captions))
-
-    def _nats(self, p: np.ndarray, captions: sparse.csr_array) -> float:
-        b = best_background(p, self.p_w, captions)
-        return nats_by_word(fit_blend([p], np.array([b]), self.p_w, captions)([p], self.p_w), captions)
+        return min(
+            range(len(tried)), key=lambda number: alone(tried[number].p[rows], self.p_w[0], captions).nats
+        )
 
 
 @all_or_nothing()

@@ -96,7 +96,8 @@ class Possible:
     def chosen(self, unwanted: Unwanted, numbers: np.ndarray, vocabulary: Vocabulary) -> list[Chosen]:
         """What is suggested, by photo and word."""
         row, word, p = (np.concatenate(parts) for parts in zip(*self._seen, strict=True))
-        decided = np.asarray(unwanted.pairs[row, word]).ravel()
+        # No rows of a sparse matrix are no array.
+        decided = np.asarray(unwanted.pairs[row, word]).ravel() if len(row) else np.zeros(0, bool)
         kept = ~(unwanted.photos[row] | unwanted.words[word] | decided)
         row, word, p = row[kept], word[kept], p[kept]
         if self.top is not None:

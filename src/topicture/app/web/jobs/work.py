@@ -20,7 +20,11 @@ def _scan(library: Library, options: dict[str, Any], report: Report, trace: Trac
 
 def _learn(library: Library, options: dict[str, Any], report: Report, trace: Trace) -> Any:
     """Learn, and suggest at once: nobody wants the one without the other here."""
+    from topicture.app.verbs.upkeep.first_suggestions import suggest_first
+
     minutes = options.pop("minutes", 10)
+    if options.get("model", "auto") == "auto":
+        suggest_first(library, min_count=options.get("min_count", 3), workers=_CORES, report=report)
     learned = library.learn(
         workers=_CORES, report=report, trace=trace, budget_seconds=60.0 * minutes, **options
     )

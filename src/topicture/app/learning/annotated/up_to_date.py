@@ -1,0 +1,101 @@
+"""What of the last `annotate` still stands: photos that need not be looked at again."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topicture.app.learning.model_folder import Learned
+from topicture.errors import TopictureError
+from topicture.search import WordIndex
+from topicture.store import Catalog
+from topicture.store.suggestions import LearnedModel
+
+__all__ = ["Standing", "last_decision", "note_annotated", "settings_of", "standing", "totals"]
+
+_NOTE = "annotated_with"
+# Where more of the indexed photos than this are gone or decided anew, everything is done again.
+_MOST_CHANGED = 0.1
+
+
+class Standing(NamedTuple):
+    """An index that this model has filled, and photos in it that were decided about since."""
+
+    words: WordIndex
+    images: np.ndarray  # (D,) numbers of the photos in it
+    changed: frozenset[int]
+
+
+def settings_of(
+    catalog: Catalog, model: LearnedModel, threshold: float | None, top: int | None, **which: bool
+) -> dict[str, Any]:
+    """All that suggestions depend on, beside photos and decisions."""
+    words = catalog.database.execute(
+        "SELECT id, deleted IS NOT NULL, policy = 'never', parent, merged FROM words "
+        "WHERE deleted IS NOT NULL OR policy = 'never' OR parent IS NOT NULL OR merged IS NOT NULL ORDER BY id"
+    ).fetchall()
+    return {
+        "model": model.id,
+        "threshold": threshold,
+        "top": top,
+        "words": [list(row) for row in words],
+        **which,
+    }
+
+
+def standing(
+    catalog: Catalog, model: LearnedModel, learned: Learned, settings: dict[str, Any], new_only: bool
+) -> Standing | None:
+    """What stands of the last time; None where everything has to be done. With `new_only`, all that there is."""
+    if new_only:
+        index = _index_of(catalog, model, learned)
+        return None if index is None else Standing(index, catalog.index_images(), frozenset())
+    note = catalog.get(_NOTE)
+    if (
+        not isinstance(note, dict)
+        or note.get("settings") != settings
+        or not isinstance(note.get("decision"), int)
+    ):
+        return None
+    try:
+        index = _index_of(catalog, model, learned)
+        if index is None:
+            return None
+        index.check()
+        images = catalog.index_images()
+        catalog.features()
+    except TopictureError:  # damaged: made anew
+        return None
+    rows = catalog.database.execute("SELECT DISTINCT image FROM decisions WHERE id > ?", (note["decision"],))
+    changed = frozenset(np.intersect1d(np.fromiter((n for (n,) in rows), np.int64), images).tolist())
+    gone = len(images) - int(np.isin(images, catalog.files.living_images(), assume_unique=True).sum())
+    return None if len(changed) + gone > _MOST_CHANGED * len(images) else Standing(index, images, changed)
+
+
+def note_annotated(catalog: Catalog, settings: dict[str, Any], decision: int) -> None:
+    """Suggestions are now those of all decisions up to this one."""
+    catalog.set(_NOTE, {"settings": settings, "decision": decision})
+
+
+def last_decision(catalog: Catalog) -> int:
+    """The number of the last decision, 0 where there is none."""
+    return int(catalog.database.execute("SELECT coalesce(max(id), 0) FROM decisions").fetchone()[0])
+
+
+def totals(catalog: Catalog, model: LearnedModel) -> tuple[int, int]:
+    """Photos that the model suggests something for, and how many suggestions there are."""
+    row = catalog.database.execute(
+        "SELECT count(DISTINCT image), count(*) FROM suggestions WHERE model = ? "
+        "AND image IN (SELECT image FROM places WHERE gone IS NULL)",
+        (model.id,),
+    ).fetchone()
+    return int(row[0]), int(row[1])
+
+
+def _index_of(catalog: Catalog, model: LearnedModel, learned: Learned) -> WordIndex | None:
+    """The index that this model has filled, if it has."""
+    folder = catalog.index_folder()
+    if model.annotated is None or folder is None or not folder.exists():
+        return None
+    index = WordIndex.open(folder)
+    fits = list(index.vocabulary) == list(learned.vocabulary) and len(index) == len(catalog.index_images())
+    return index if fits else None
