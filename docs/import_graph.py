@@ -67,6 +67,7 @@ ROWS = (
     ("app.explain",),
     ("app.learning", "app.pages", "app"),
     ("store", "store.decisions", "store.safety", "search"),
+    ("cluster",),
     ("annotations", "annotations.choice", "annotations.figures", "annotations.measures", "annotations.shift"),
     ("models.blends", "models.baselines"),
     ("models.graphs", "models.classes", "models.spaces"),

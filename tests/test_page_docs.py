@@ -47,7 +47,7 @@ def test_all_pictures_are_shown(page, pictures):
 
 def test_every_address_is_documented():
     text = (DOCS / "page.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"(?<![\w.])/[a-z][\w/]*", text))
+    documented = set(re.findall(r"(?<![\w.])/[a-z][\w/]*(?:\.js)?", text))
     routes = build(Site(None, None)).routes
     data = next(route for route in routes if isinstance(route, Mount) and route.path == "/api")
     addresses = [route.path for route in routes if isinstance(route, Route) and route.path != "/"]

@@ -3,9 +3,11 @@
 Python's own view is not enough: a library of native code opens sockets and files behind its back.
 """
 
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -99,7 +101,7 @@ def check(seen, places):
 def test_every_command_is_watched():
     """A new command must be added to `whole_run.RUNS`."""
     commands = typer.main.get_command(app).commands
-    assert {*RUNS, "serve"} == set(commands)  # a server is watched by itself
+    assert {*RUNS, "serve", "cluster"} == set(commands)  # servers are watched by themselves
 
 
 def test_the_page_is_served_to_this_machine_only(tmp_path):
@@ -138,6 +140,42 @@ def test_the_page_is_served_to_this_machine_only(tmp_path):
     assert all('inet_addr("127.0.0.1")' in line for line in bound)
     reached = [line for line in seen.sockets if " connect(" in line and "AF_UNIX" not in line]
     assert all('inet_addr("127.0.0.1")' in line for line in reached)  # by the visitor of this test
+    places = (photos, tmp_path / "home" / ".cache" / "topicture", tmp_path / "temporary")
+    assert seen.outside(*places) == []
+
+
+@pytest.mark.slow
+def test_a_cluster_is_open_to_this_machine_only_and_gives_the_same_suggestions(tmp_path):
+    """`cluster start`, `learn --cluster` and `annotate --cluster`; then the same without one."""
+    photos = new_collection(tmp_path / "collection")
+    (tmp_path / "temporary").mkdir()
+    env = environment(tmp_path / "home", TMPDIR=str(tmp_path / "temporary"))
+    tool = script(photos, "from topicture.app.cli.main import main; main()")
+    start = [*strace(tmp_path / "log"), *tool, "cluster", "start", "--workers", "2", "--port", "0", "--json"]
+    learned = []
+    with subprocess.Popen(start, cwd=photos, env=env, stdout=subprocess.PIPE, text=True) as cluster:
+        try:
+            address = json.loads(cluster.stdout.readline())["address"]
+            for used in (["--cluster", address], []):
+                learn = ["learn", "--model", "knn", "--no-regions", *used]
+                steps = {"init": RUNS["init"]} if used else {}
+                runs = {**steps, "learn": [learn], "annotate": [["annotate", "--threshold", "0.01", *used]]}
+                run_all(photos, env, runs, timeout=300)
+                listed = [*tool, "review", "--list", "--json"]
+                done = subprocess.run(listed, cwd=photos, env=env, capture_output=True, text=True, check=True)
+                learned.append(done.stdout)
+        finally:
+            cluster.send_signal(signal.SIGINT)
+    assert cluster.wait(60) in (0, 130)
+    assert len(learned[0]) > 100
+    assert learned[0] == learned[1]
+    assert not list((photos / ".topicture" / "cluster").iterdir())
+    seen = Seen([tmp_path / "log"], photos)
+    bound = [line for line in seen.sockets if " bind(" in line and "AF_UNIX" not in line]
+    assert bound
+    assert all('inet_addr("127.0.0.1")' in line for line in bound)
+    reached = [line for line in seen.sockets if " connect(" in line and "AF_UNIX" not in line]
+    assert all('inet_addr("127.0.0.1")' in line for line in reached)
     places = (photos, tmp_path / "home" / ".cache" / "topicture", tmp_path / "temporary")
     assert seen.outside(*places) == []
 

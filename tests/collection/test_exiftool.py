@@ -128,3 +128,34 @@ def test_two_boxes_beside_the_regions_of_another_program(tmp_path):
     after = read(sidecar_path(picture))
     assert after["RegionInfo"] == before["RegionInfo"]
     assert after["ImageRegion"] == before["ImageRegion"]
+
+
+def test_microsofts_list_is_written_where_a_sidecar_uses_it(tmp_path):
+    """exiftool reads our words there with their places, and theirs as before when ours are taken back."""
+    picture, plain = photo(tmp_path / "a.jpg"), photo(tmp_path / "b.jpg")
+    run(
+        "-XMP-microsoft:LastKeywordXMP=Places/Rome",
+        "-XMP-dc:Subject=Rome",
+        "-o",
+        sidecar_path(picture),
+        picture,
+    )
+    before = read(sidecar_path(picture))
+    tags = [
+        Tag("tiger", True, 0.93, ("Animals", "tiger")),
+        Tag("Rome", hierarchy=("Places", "Rome")),
+        Tag("a/b"),
+    ]
+    for path in (picture, plain):
+        write_sidecar(path, add=tags)
+    found = read(sidecar_path(picture))
+    assert found["LastKeywordXMP"] == ["Places/Rome", "Animals/tiger"]
+    assert "LastKeywordXMP" not in read(sidecar_path(plain))
+    words = photo_keywords(picture)
+    assert (set(words.words), words.by_machine) == ({"Rome", "a/b"}, ("tiger",))  # a machine's word stays one
+    assert not write_sidecar(picture, add=tags).changed
+    assert run("-validate", "-warning", "-error", "-a", sidecar_path(picture)).count(b"Warning") == 0
+    write_sidecar(picture, remove=["tiger", "a/b"])
+    after = read(sidecar_path(picture))
+    assert after["LastKeywordXMP"] == before["LastKeywordXMP"]
+    assert photo_keywords(picture).by_machine == ()

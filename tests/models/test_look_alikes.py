@@ -5,6 +5,7 @@ import pytest
 
 from topicture.corpus import Corpus
 from topicture.models import look_alikes as module
+from topicture.models.folds import folds_of
 from topicture.models.look_alikes import look_alikes
 from topicture.models.neighbours import unit_rows
 
@@ -76,3 +77,28 @@ def test_visual_words_serve_where_there_is_no_descriptor(rng):
     assert groups[10] == groups[3]
     assert groups[5] != groups[6]
     assert len(np.unique(groups)) == 19
+
+
+def test_a_burst_and_edited_copies_are_one_group_whatever_they_look_like_and_never_straddle_folds(rng):
+    """Twenty bursts of three in one folder, twenty seconds apart within and five minutes between."""
+    corpus = corpus_of(rng.normal(size=(66, 200)))
+    seconds = np.append(np.arange(20).repeat(3) * 300.0 + np.tile([0, 20, 75], 20), [np.nan] * 6)
+    places = ["trip"] * 66
+    photos = [*range(60), *range(6)]  # the last six are edited copies of the first
+    groups = look_alikes(corpus, places, seconds=seconds, photos=photos)
+    np.testing.assert_array_equal(groups[:60], np.arange(20).repeat(3) * 3)
+    np.testing.assert_array_equal(groups[60:], groups[:6])
+    fold = folds_of(corpus, 5, groups=groups)
+    np.testing.assert_array_equal(fold[:60].reshape(20, 3), np.tile(fold[:60:3, None], 3))
+    np.testing.assert_array_equal(fold[60:], fold[:6])
+    assert len(np.unique(folds_of(corpus, 5).reshape(-1)[:3])) > 1  # without time they would be torn apart
+    elsewhere = [f"folder {i % 3}" for i in range(66)]
+    assert len(np.unique(look_alikes(corpus, elsewhere, seconds=seconds))) == 66
+
+
+def test_a_day_without_a_pause_is_not_one_burst(rng):
+    corpus = corpus_of(rng.normal(size=(90, 200)))
+    steady = np.arange(90) * 30.0
+    assert len(np.unique(look_alikes(corpus, seconds=steady))) == 90
+    paired = np.arange(45).repeat(2) * 30.0 + np.tile([0, 3], 45)
+    np.testing.assert_array_equal(look_alikes(corpus, seconds=paired), np.arange(90) // 2 * 2)

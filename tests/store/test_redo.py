@@ -1,7 +1,7 @@
 """Redo: what was undone comes back as it was, until somebody decides otherwise."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from topicture.store import Catalog
@@ -92,7 +92,8 @@ def test_an_answer_to_a_conflict_is_given_again(catalog):
 DEEDS = st.sampled_from(["yes", "no", "delete", "rename", "merge", "parent", "policy"])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=25, deadline=None)
+@example(deeds=["yes", "yes", "yes", "delete"], back=4, rounds=2)
 @given(deeds=st.lists(DEEDS, min_size=1, max_size=6), back=st.integers(1, 6), rounds=st.integers(1, 2))
 def test_undo_and_redo_come_to_nothing(tmp_path_factory, deeds, back, rounds):
     folder = tmp_path_factory.mktemp("redo")

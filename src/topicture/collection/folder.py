@@ -8,7 +8,7 @@ loops as well.
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from topicture.collection.excluded import Excluded
@@ -36,15 +36,18 @@ class FoundPhoto(NamedTuple):
     size : int
         In bytes.
     mtime_ns : int
-        When it was last changed.
+        When it was last changed, or a sidecar of the RAW file that it was made of.
     sidecars : tuple of (name, size, mtime_ns)
         The sidecar beside it that is read with it, if there is one: by these a later walk sees a change of it.
+    raw_sidecars : tuple of str
+        Names of further ones, which belong to the RAW file that it was made of: they are read, and never written.
     """
 
     path: str
     size: int
     mtime_ns: int
     sidecars: tuple[tuple[str, int, int], ...] = ()
+    raw_sidecars: tuple[str, ...] = ()
 
 
 def walk_photos(
@@ -104,6 +107,7 @@ def _walk(top: str, excluded: Excluded, raw: bool, left_out: Counter[str]) -> It
             for stem, end in (os.path.splitext(e.name) for e in ordered)
             if end.lower() in PHOTOS
         }
+        raws = _raw_files(ordered) if sidecars else {}
         for entry in ordered:
             if entry.name.startswith("."):
                 continue
@@ -116,13 +120,26 @@ def _walk(top: str, excluded: Excluded, raw: bool, left_out: Counter[str]) -> It
                 continue
             elif end in VIDEOS or (end in RAW and not raw):
                 left_out["video" if end in VIDEOS else "RAW file"] += 1
-            elif (found := _look(entry, folder + entry.name, sidecars)) is not None:
+            elif (found := _look(entry, folder + entry.name, sidecars, raws)) is not None:
                 yield found
         waiting.extend(reversed(inner))
 
 
+def _raw_files(entries: Sequence[os.DirEntry[str]]) -> dict[str, list[str]]:
+    """Names of RAW files by what a photo that was made of them is called, without its end."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        stem, end = os.path.splitext(entry.name)
+        if end.lower() in RAW:
+            found.setdefault(stem.casefold(), []).append(entry.name)
+    return found
+
+
 def _look(
-    entry: os.DirEntry[str], path: str, sidecars: Mapping[str, os.DirEntry[str]]
+    entry: os.DirEntry[str],
+    path: str,
+    sidecars: Mapping[str, os.DirEntry[str]],
+    raws: Mapping[str, Sequence[str]],
 ) -> FoundPhoto | Skipped | None:
     """A file of the tree, with the sidecars of its folder at hand; None where it is no photo by its name."""
     try:
@@ -138,7 +155,15 @@ def _look(
     if not stat.S_ISREG(status.st_mode):
         return Skipped(printable(path), "not a regular file")
     beside = _look_beside(entry.name, sidecars) if sidecars else ()
-    return FoundPhoto(path, status.st_size, status.st_mtime_ns, beside)
+    stem, end = os.path.splitext(entry.name)
+    of_raw = {
+        one[0]: one[2]
+        for raw in (raws.get(stem.casefold(), ()) if end.lower() in PHOTOS else ())
+        for one in _look_beside(raw, sidecars)
+        if one not in beside
+    }
+    changed = max(status.st_mtime_ns, *of_raw.values(), 0)
+    return FoundPhoto(path, status.st_size, changed, beside, tuple(of_raw))
 
 
 def _look_beside(name: str, sidecars: Mapping[str, os.DirEntry[str]]) -> tuple[tuple[str, int, int], ...]:

@@ -125,6 +125,10 @@ class Batches:
     def __len__(self) -> int:
         return len(self._plans)
 
+    def rows(self, i: int) -> np.ndarray:
+        """Positions in the corpus of the images of chunk i, which need not be padded for that."""
+        return self._plans[i].rows
+
     @property
     def in_memory(self) -> bool:
         """Whether padded chunks stay in memory between passes."""

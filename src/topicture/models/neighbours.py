@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from topicture.elsewhere import engine_elsewhere
 from topicture.errors import ModelFileError
 from topicture.extras import has_module, optional_module
+from topicture.models.shared_search import find_elsewhere
 
 __all__ = [
     "EXACT_ROWS",
@@ -55,6 +57,10 @@ _UNIT = (1e-14, 1e-6)
 _BACKGROUND = 0.1
 
 
+# Fewer cosines are found sooner than sent.
+_SHARED = 1 << 28
+
+
 class Neighbours(NamedTuple):
     """Nearest training images of D queries, best first; fewer than Z where there are fewer images."""
 
@@ -87,14 +93,25 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
     if search == "auto":
         search = plan_of(len(queries), *features.shape)
         search = search if n + _N_SPARE < len(features) and has_module("faiss") else "exact"
+    engine = engine_elsewhere()
+    if engine is not None and (search == "lists" or len(queries) * len(features) < _SHARED):
+        engine = None
+    if engine is not None:
+        search = "exact"  # the same rows, and no worker needs an index of its own
     rows = np.zeros((len(queries), n), np.int64)
     cosines = np.zeros((len(queries), n))
     by_partition = search == "exact"
     find = _FINDERS[search](features, n)
     # faiss cuts its work itself; what is held per query are the candidates' features.
     held = 8 * len(features) if by_partition else 8 * (_CANDIDATES * n + _N_SPARE) * features.shape[1]
-    for block in blocks(len(queries), held):
-        rows[block], cosines[block] = find(np.asarray(queries[block], np.float64))
+    parts = list(blocks(len(queries), held))
+    found = (
+        (find(np.asarray(queries[block], np.float64)) for block in parts)
+        if engine is None
+        else find_elsewhere(engine, _FINDERS[search], queries, features, n, parts)
+    )
+    for block, (best, how_near) in zip(parts, found, strict=True):
+        rows[block], cosines[block] = best, how_near
     return Neighbours(rows, cosines)
 
 

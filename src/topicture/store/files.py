@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topicture.collection.edited_copies import NamedPhoto, edited_copies
 from topicture.store.database import CatalogError, Database
 
 __all__ = ["FileCounts", "FileTrouble", "Files", "KnownFile", "LivingImage", "stored_path"]
@@ -29,6 +30,8 @@ class LivingImage(NamedTuple):
     image: int
     content: bytes
     path: str  # relative to the root
+    taken: int | None = None  # seconds on the camera's clock
+    edit_of: int | None = None  # the image that it is an edited copy of
 
 
 class FileTrouble(NamedTuple):
@@ -91,13 +94,16 @@ class Files:
         query = "SELECT EXISTS (SELECT 1 FROM places WHERE path >= ? AND path < ?)"
         return bool(self._db.execute(query, (inside, inside[:-1] + b"0")).fetchone()[0])
 
-    def put(self, path: str, content: bytes, size: int, modified: int, sidecars: str) -> int:
+    def put(
+        self, path: str, content: bytes, size: int, modified: int, sidecars: str, taken: str | None = None
+    ) -> int:
         """Note that a file holds a picture; the id of its image, new or old."""
         image = self._image(content)
         self._db.execute(
-            "INSERT INTO places VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (path) DO UPDATE SET image = excluded.image, "
-            "size = excluded.size, modified = excluded.modified, sidecars = excluded.sidecars, gone = NULL",
-            (os.fsencode(path), image, size, modified, sidecars),
+            "INSERT INTO places (path, image, size, modified, sidecars, gone, taken) VALUES (?, ?, ?, ?, ?, NULL, ?) "
+            "ON CONFLICT (path) DO UPDATE SET image = excluded.image, size = excluded.size, gone = NULL, "
+            "modified = excluded.modified, sidecars = excluded.sidecars, taken = excluded.taken",
+            (os.fsencode(path), image, size, modified, sidecars, taken),
         )
         return image
 
@@ -128,15 +134,28 @@ class Files:
     def living(self, images: Sequence[int] | None = None) -> list[LivingImage]:
         """Images with a file, in the order of their content, which does not depend on when they were found."""
         rows = self._db.execute(
-            "SELECT images.id, content, min(path) FROM places JOIN images ON images.id = image "
-            "WHERE gone IS NULL GROUP BY image ORDER BY content"
+            "SELECT images.id, content, min(path), unixepoch(min(taken)), edit_of FROM places "
+            "JOIN images ON images.id = image WHERE gone IS NULL GROUP BY image ORDER BY content"
         )
         wanted = None if images is None else set(images)
         return [
-            LivingImage(image, content, stored_path(path))
-            for image, content, path in rows
+            LivingImage(image, content, stored_path(path), taken, edit_of)
+            for image, content, path, taken, edit_of in rows
             if wanted is None or image in wanted
         ]
+
+    def find_edited_copies(self) -> None:
+        """Note which images are edited copies of others, by the names of the files that there are now."""
+        rows = self._db.execute(
+            "SELECT path, image, unixepoch(taken) FROM places WHERE gone IS NULL ORDER BY path"
+        )
+        now = edited_copies([NamedPhoto(stored_path(path), image, taken) for path, image, taken in rows])
+        before = dict(self._db.execute("SELECT id, edit_of FROM images WHERE edit_of IS NOT NULL").fetchall())
+        changed = {image for image, _ in now.items() ^ before.items()}
+        self._db.execute_many(
+            "UPDATE images SET edit_of = ? WHERE id = ?",
+            [(now.get(image), image) for image in sorted(changed)],
+        )
 
     def living_images(self) -> np.ndarray:
         """The numbers of all images that have a file, ascending."""

@@ -32,6 +32,8 @@ class Placed(NamedTuple):
     path: str
     size: int
     content: bytes
+    taken: str | None = None  # by the camera, as its files say
+    edit_of: str | None = None  # the path of the photo that it is an edited copy of
 
 
 class Verdict(NamedTuple):
@@ -100,6 +102,15 @@ class Listing:
         )
         return images, seconds
 
+    def taken(self) -> tuple[np.ndarray, np.ndarray]:
+        """Photos whose files say when they were taken, and the seconds, on the clock of the camera."""
+        images, seconds = self._columns(
+            "SELECT image, unixepoch(min(taken)) FROM places "
+            "WHERE gone IS NULL AND unixepoch(taken) IS NOT NULL GROUP BY image",
+            2,
+        )
+        return images, seconds
+
     def with_tags(self, among: Iterable[int] | None = None) -> np.ndarray:
         """Photos that have a tag; of all, or of some."""
         statement = "SELECT DISTINCT image FROM tags WHERE verdict = 'present'"
@@ -162,12 +173,18 @@ class Listing:
     def placed(self, images: Sequence[int]) -> dict[int, Placed]:
         """Where photos lie; those without a file are left out."""
         rows = self._db.execute(
-            "SELECT images.id, places.path, size, content FROM json_each(?) AS wanted "
+            "SELECT images.id, places.path, size, content, "
+            "(SELECT min(taken) FROM places WHERE image = images.id AND gone IS NULL), "
+            "(SELECT min(path) FROM places WHERE image = images.edit_of AND gone IS NULL) "
+            "FROM json_each(?) AS wanted "
             "JOIN images ON images.id = wanted.value JOIN places ON places.image = images.id "
             "WHERE gone IS NULL ORDER BY places.path DESC",
             (_json(images),),
         )
-        return {image: Placed(stored_path(path), size, content) for image, path, size, content in rows}
+        return {
+            image: Placed(stored_path(path), size, content, taken, original and stored_path(original))
+            for image, path, size, content, taken, original in rows
+        }
 
     def tag_counts(self, images: Sequence[int]) -> dict[int, int]:
         return dict(

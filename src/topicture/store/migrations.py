@@ -138,6 +138,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
                                   word INTEGER NOT NULL REFERENCES words,
                                   PRIMARY KEY (batch, image, word)) WITHOUT ROWID""",
     ),
+    (
+        "ALTER TABLE places ADD COLUMN taken TEXT",  # by the camera's clock, 2024-05-01T12:30:00
+        "ALTER TABLE images ADD COLUMN edit_of INTEGER REFERENCES images",
+        "CREATE INDEX images_edited ON images (edit_of) WHERE edit_of IS NOT NULL",
+    ),
 )
 
 VERSION = len(STEPS)

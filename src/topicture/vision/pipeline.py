@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from topicture.corpus import Corpus, Vocabulary
+from topicture.elsewhere import engine_elsewhere
 from topicture.errors import CorpusError, TopictureError
 from topicture.vision.assemble import assemble, caption_counts
 from topicture.vision.cache import FeatureCache
@@ -90,7 +91,7 @@ def describe(
     train : bool mask or positions, optional
         Photos that scalings, projections and codebooks may be learned from; all by default.
     workers : int
-        Processes; 0 works in this one, where a crashing decoder would take it along.
+        Processes; 0 works in this one, where a crashing decoder would take it along. A cluster has its own.
     cache : folder, optional
         Where measurements are kept; a second run then measures only what is new or has changed. Without it they last
         for this call.
@@ -124,8 +125,13 @@ def describe(
         # A loaded network takes its file's size some times over: the graph, its optimised form, its working space.
         deep = {"deep", "regions:deep"} & set(recipe.steps)
         memory = MEMORY_LIMIT + (4 * own_network_bytes(recipe.network) if deep else 0)
-        for task, result in run_isolated(
-            measurer, run.tasks(), workers, timeout, records=(Measured, Unmeasured), memory=memory
+        engine = engine_elsewhere()
+        for task, result in (
+            run_isolated(
+                measurer, run.tasks(), workers, timeout, records=(Measured, Unmeasured), memory=memory
+            )
+            if engine is None
+            else engine.measure(measurer, run.tasks(), timeout, memory)
         ):
             run.finish(task, result)
         outcomes = run.outcomes()

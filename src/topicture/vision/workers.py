@@ -110,10 +110,16 @@ class WarmPool:
     """
 
     def __init__(
-        self, job: Callable[[Any], Any], workers: int, timeout: float, *, records: Iterable[type] = ()
+        self,
+        job: Callable[[Any], Any],
+        workers: int,
+        timeout: float,
+        *,
+        records: Iterable[type] = (),
+        memory: int = MEMORY_LIMIT,
     ) -> None:
         self._pending: SimpleQueue = SimpleQueue()
-        hire = partial(_Worker, (job, MEMORY_LIMIT, None), _known(records), ONE_THREAD)
+        hire = partial(_Worker, (job, memory, None), _known(records), ONE_THREAD)
         self._drivers = [_Driver(hire, self._pending, _Promises(), timeout, None) for _ in range(workers)]
 
     def ask(self, task: Any) -> Future:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from topicture.annotations.shift.worlds import TAGS, find_worlds, mixture_share
+from topicture.annotations.shift.worlds import SHOOTS, TAGS, find_worlds, mixture_share
 from topicture.corpus import Corpus
 
 N_FOLDERS, N_EACH = 20, 30
@@ -66,6 +66,19 @@ def test_folders_explain_tags_that_follow_folders_better_than_looks(shoots, rng)
     mixed = (folder, 0.7 * rng.standard_normal((4, 40))[folder % 4] + rng.standard_normal(rows.shape), truth)
     world = find_worlds(corpus_of(mixed, folder < 8), names(mixed))
     assert world.kind == "folders"
+
+
+def test_hours_without_a_photo_part_the_shoots_of_one_folder(shoots, rng):
+    folder, rows, truth = shoots
+    seconds = folder * 86_400.0 + rng.uniform(0, 7200, len(folder))
+    rows = 0.5 * rows + 1.5 * rng.standard_normal((4, 40))[folder % 4] + 0.7 * rng.standard_normal(rows.shape)
+    corpus = corpus_of((folder, rows, truth), folder < 8)  # shoots of one theme look alike
+    world = find_worlds(corpus, ["2024"] * len(rows), seconds=seconds)
+    assert world.kind == SHOOTS
+    assert world.share > 0.9
+    tagged = world.groups[folder < 8].reshape(8, N_EACH)
+    np.testing.assert_array_equal(tagged, np.tile(tagged[:, :1], N_EACH))
+    assert len(np.unique(tagged)) == 8
 
 
 def test_half_of_the_photos_are_far(rng):

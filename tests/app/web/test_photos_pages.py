@@ -237,3 +237,10 @@ def test_why_is_told(page, served):
     page.set_default_timeout(60_000)
     expect(page.get_by_role("cell", name="lsa")).to_be_visible(timeout=60_000)
     expect(page.get_by_role("heading", name="Similar")).to_be_visible()
+
+
+def test_an_edited_copy_is_called_one(page, served):
+    photo = served.get("photos/1")[1] | {"edit_of": "trip/IMG_1.jpg", "taken": "2019-07-21T18:03:59"}
+    page.route("**/api/photos/1", lambda route: route.fulfill(json=photo))
+    page.goto("/photo/1")
+    expect(page.locator(".facts")).to_contain_text("edited copy of trip/IMG_1.jpg · July 21, 2019")

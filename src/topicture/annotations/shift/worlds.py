@@ -19,16 +19,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 from sklearn.isotonic import IsotonicRegression
 
 from topicture.corpus import Corpus
+from topicture.models.look_alikes import runs
 from topicture.models.neighbours import blocks, unit_rows
 
 __all__ = [
+    "SHOOTS",
     "TAGS",
     "FarWorld",
     "Worlds",
@@ -52,6 +54,9 @@ N_REDRAWN, MOST_REDRAWN = (
     1000,
 )  # random samples that a second world must beat, and photos that they are drawn from
 _CLUSTERS = "{} clusters of photos that look alike"
+PAUSE = 3 * 3600.0  # seconds after which a new shoot begins
+_LONG_AGO = -1e15
+SHOOTS = "shoots"
 TAGS = "tags"  # the kind of groups where no two tags occur together
 
 
@@ -112,9 +117,14 @@ def mixture_share(near: Floats, far: Floats, bins: NDArray[np.int64]) -> tuple[f
 
 
 def far_groups(
-    rows: NDArray[np.float32], places: NDArray[np.int64] | None, captions: sparse.csr_array, seed: int = 0
+    rows: NDArray[np.float32],
+    places: NDArray[np.int64] | None,
+    captions: sparse.csr_array,
+    seed: int = 0,
+    shoots: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.int64]]:
-    """Ways to group the tagged photos (n, L): by place, where there are some, by looks, coarse and fine, and by tags.
+    """Ways to group the tagged photos (n, L): by place and shoot, where there are some, by looks, coarse and fine, and
+    by tags.
 
     Tags that never occur together make groups of their own: an owner who marks a few things, each on some photos.
     """
@@ -129,6 +139,10 @@ def far_groups(
         group = np.unique(places, return_inverse=True)[1]
         if group.max() + 1 >= FEWEST_GROUPS:
             found["folders"] = group
+    if shoots is not None:
+        group = np.unique(shoots, return_inverse=True)[1]
+        if group.max() + 1 >= FEWEST_GROUPS and (places is None or group.max() + 1 > len(np.unique(places))):
+            found[SHOOTS] = group
     for n in N_CLUSTERS:
         if 10 * n <= len(rows) and not apart:
             clusters = KMeans(n, n_init=1, random_state=seed).fit_predict(rows)
@@ -136,10 +150,17 @@ def far_groups(
     return found
 
 
-def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: int = 0) -> FarWorld | None:
+def find_worlds(
+    corpus: Corpus,
+    places: Sequence[str] | None = None,
+    *,
+    seconds: ArrayLike | None = None,
+    seed: int = 0,
+) -> FarWorld | None:
     """Whether the untagged photos are far from the tagged ones; None where a random sample explains as much.
 
-    `places` (D,) says where photos come from, such as their folders. The order of the photos does not matter.
+    `places` (D,) says where photos come from, such as their folders; `seconds` (D,) when they were taken, NaN where
+    that is not known: a pause of hours begins a new shoot. The order of the photos does not matter.
     """
     order = np.argsort(corpus.image_ids, kind="stable")
     tagged, untagged = order[corpus.tagged[order]], order[~corpus.tagged[order]]
@@ -148,6 +169,7 @@ def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: in
         return None
     rows = _unit(view[tagged], centre)
     place = np.zeros(len(corpus), np.int64) if places is None else _hashed(places)
+    shoot = None if seconds is None else _shoots(place, np.asarray(seconds, float))
     others = _likeness(_unit(view[untagged], centre), rows)
     edges = np.quantile(others, np.linspace(0, 1, N_BINS + 1)[1:-1])
     bins = _bins(edges, others, np.isin(place[untagged], place[tagged]))
@@ -159,13 +181,17 @@ def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: in
     near = _histogram(by_itself)
     best, highest = None, float(np.log(near[bins]).sum()) + LEAST_GAIN / 2
     own = None if places is None else place[tagged]
-    for kind, group in far_groups(rows, own, sparse.csr_array(corpus.captions[tagged]), seed).items():
+    shot = None if shoot is None else shoot[tagged]
+    for kind, group in far_groups(rows, own, sparse.csr_array(corpus.captions[tagged]), seed, shot).items():
         apart = seen(group)
         hidden = _histogram(apart)
         share, log_likelihood = mixture_share(near, hidden, bins)
         if log_likelihood > highest:
             best, highest = (kind, group, apart, hidden, share), log_likelihood + LEAST_GAIN / 2
-    if best is None or (best[0] != TAGS and not _beats_random_samples(corpus, order, place, best[0], seed)):
+    if best is None:
+        return None
+    whole = shoot if best[0] == SHOOTS else place
+    if best[0] != TAGS and not _beats_random_samples(corpus, order, place, whole, best[0], seed):
         return None
     kind, group, apart, hidden, share = best
     far = _falling(share * hidden / (share * hidden + (1 - share) * near))
@@ -178,7 +204,12 @@ def find_worlds(corpus: Corpus, places: Sequence[str] | None = None, *, seed: in
 
 
 def _beats_random_samples(
-    corpus: Corpus, order: NDArray[np.int64], place: NDArray[np.int64], kind: str, seed: int
+    corpus: Corpus,
+    order: NDArray[np.int64],
+    place: NDArray[np.int64],
+    whole: NDArray[np.int64] | None,
+    kind: str,
+    seed: int,
 ) -> bool:
     """Whether groups of a kind explain more than they do where as many photos are tagged at random.
 
@@ -190,24 +221,27 @@ def _beats_random_samples(
     order = order[some]
     view, centre = _view(corpus), centre_of(corpus)
     assert centre is not None
-    rows, tagged, place = _unit(view[order], centre), corpus.tagged[order], place[order]
-    gain = _gain(rows, tagged, place, kind, seed)
-    return all(gain > _gain(rows, random.permutation(tagged), place, kind, seed) for _ in range(N_REDRAWN))
+    assert whole is not None
+    rows, tagged = _unit(view[order], centre), corpus.tagged[order]
+    known = (place[order], whole[order], kind, seed)
+    gain = _gain(rows, tagged, *known)
+    return all(gain > _gain(rows, random.permutation(tagged), *known) for _ in range(N_REDRAWN))
 
 
 def _gain(
     rows: NDArray[np.float32],
     tagged: NDArray[np.bool_],
     place: NDArray[np.int64],
+    whole: NDArray[np.int64],
     kind: str,
     seed: int,
 ) -> float:
-    """Log-likelihood that a second world adds where these photos are tagged."""
+    """Log-likelihood that a second world adds where these photos are tagged; `whole` (n,) are folders or shoots."""
     mine = rows[tagged]
     if kind in (_clusters := {_CLUSTERS.format(n): n for n in N_CLUSTERS}):
         group = KMeans(min(_clusters[kind], len(mine)), n_init=1, random_state=seed).fit_predict(mine)
     else:
-        group = np.unique(place[tagged], return_inverse=True)[1]
+        group = np.unique(whole[tagged], return_inverse=True)[1]
     likeness = _likeness(rows[~tagged], mine)
     edges = np.quantile(likeness, np.linspace(0, 1, N_BINS + 1)[1:-1])
     bins = _bins(edges, likeness, np.isin(place[~tagged], place[tagged]))
@@ -216,6 +250,11 @@ def _gain(
         for each in (np.arange(len(mine)), group)
     )
     return mixture_share(near, hidden, bins)[1] - float(np.log(near[bins]).sum())
+
+
+def _shoots(place: NDArray[np.int64], seconds: Floats) -> NDArray[np.int64]:
+    """Photos (D,) of one place without a pause of hours between them; those of unknown time are one shoot."""
+    return runs(place, np.where(np.isnan(seconds), _LONG_AGO, seconds), PAUSE)
 
 
 # --- What is seen of a photo --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from topicture import __version__
+from topicture.app.cli import clustering as cli_clustering
 from topicture.app.cli import exchange as cli_exchange
 from topicture.app.cli import learning as cli_learning
 from topicture.app.cli import reproduce as cli_reproduce
@@ -201,6 +202,7 @@ for commands in (
     cli_watching,
     cli_configuring,
     cli_serving,
+    cli_clustering,
     cli_exchange,
     cli_reproduce,
 ):

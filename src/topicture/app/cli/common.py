@@ -3,8 +3,8 @@
 import json
 import os
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,10 +20,12 @@ __all__ = [
     "CATALOG_VARIABLE",
     "SOMETHING_LEFT",
     "CatalogOption",
+    "ClusterOption",
     "ForceOption",
     "JsonOption",
     "QuietOption",
     "ThresholdOption",
+    "TlsOption",
     "TopOption",
     "WorkersOption",
     "collection_of",
@@ -33,6 +35,7 @@ __all__ = [
     "print_json",
     "short_path",
     "tell_lines",
+    "working_elsewhere",
 ]
 
 SOMETHING_LEFT = 1
@@ -63,6 +66,23 @@ ThresholdOption = Annotated[
 ]
 TopOption = Annotated[
     int | None, typer.Option("--top", "-k", help="Suggest this many words per photo, however probable.")
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Let the workers of a cluster do it, such as tcp://127.0.0.1:8786 of 'topicture cluster start'.",
+    ),
+]
+TlsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls",
+        metavar="FOLDER",
+        envvar="TOPICTURE_TLS",
+        help="Certificates of a cluster on other machines: ca.pem, cert.pem, key.pem.",
+    ),
 ]
 WORKERS = os.cpu_count() or 1
 
@@ -96,6 +116,20 @@ def _telling(library: Library) -> Library:
             moved = f"The collection was moved here from {moved_from}."
             print(printable(moved), file=sys.stderr)
     return library
+
+
+@contextmanager
+def working_elsewhere(library: Library, cluster: str | None, tls: Path | None) -> Iterator[None]:
+    """Inside, large work goes to the cluster, if one is named: the only commands that then open a network socket."""
+    if cluster is None:
+        yield
+        return
+    from topicture.cluster.addresses import hush
+    from topicture.cluster.engine import on_cluster
+
+    hush()
+    with on_cluster(cluster, library.folder / "cluster", tls):
+        yield
 
 
 def short_path(path: Path) -> str:

@@ -7,15 +7,18 @@ import typer
 from topicture.app.cli.common import (
     WORKERS,
     CatalogOption,
+    ClusterOption,
     JsonOption,
     QuietOption,
     ThresholdOption,
+    TlsOption,
     TopOption,
     WorkersOption,
     find,
     finish,
     print_json,
     tell_lines,
+    working_elsewhere,
 )
 from topicture.app.counting import counted
 from topicture.app.verbs.plain import as_plain
@@ -45,6 +48,8 @@ def learn(
         bool, typer.Option("--verbose", "-v", help="Also print every model that was tried.")
     ] = False,
     workers: WorkersOption = WORKERS,
+    cluster: ClusterOption = None,
+    tls: TlsOption = None,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -54,7 +59,7 @@ def learn(
     from topicture.app.console.tables import print_learned
 
     library = find(catalog)
-    with Stages(quiet=quiet or as_json) as stages:
+    with Stages(quiet=quiet or as_json) as stages, working_elsewhere(library, cluster, tls):
         result = library.learn(
             model,
             min_count=min_count,
@@ -84,6 +89,8 @@ def annotate(
         typer.Option("--new", help="Only for photos that came since the last time; the rest stays as it is."),
     ] = False,
     workers: WorkersOption = WORKERS,
+    cluster: ClusterOption = None,
+    tls: TlsOption = None,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -94,7 +101,7 @@ def annotate(
     from topicture.app.verbs.words.policies import apply_policies
 
     library = find(catalog)
-    with Stages(quiet=quiet or as_json) as stages:
+    with Stages(quiet=quiet or as_json) as stages, working_elsewhere(library, cluster, tls):
         result = library.annotate(
             threshold=threshold,
             top=top,

@@ -21,6 +21,8 @@ def print_photos(page: "PhotoPage") -> None:
         notes = [counted(photo.tags, "tag") if photo.tags else "no tag"]
         if photo.suggestions:
             notes.append(counted(photo.suggestions, "suggestion"))
+        if photo.edit_of:
+            notes.append(f"edited copy of {photo.edit_of}")
         print(printable(f"{photo.path}  ({', '.join(notes)})"))
     if len(page.photos) < page.total:
         print(f"{len(page.photos)} of {counted(page.total, 'photo')}; --all shows the rest.")

@@ -7,7 +7,6 @@ kept beside the model under a name that tells what they were made from.
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from posixpath import dirname as folder_of
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +17,11 @@ from topicture.annotations.choice.trials import N_FOLDS, HeldOut
 from topicture.app.counting import counted
 from topicture.app.learning.learning import unreadable_lines
 from topicture.app.learning.model_folder import Learned
-from topicture.app.learning.training_tags import gather
+from topicture.app.learning.training_tags import gather, hidden_together
 from topicture.app.progress import Report, silent
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.files import read_model, write_model
-from topicture.models.look_alikes import look_alikes
 from topicture.store import Catalog
 from topicture.vision.pipeline import Photo, describe
 
@@ -87,15 +85,15 @@ def gather_answers(
         )
     asked = training_tags.judged[positions]
     sample = _sample(corpus)
-    own_paths = [training_tags.images[i].path for i in positions]
-    groups = look_alikes(corpus, [folder_of(path) for path in own_paths])
+    own_images = [training_tags.images[i] for i in positions]
+    groups = hidden_together(corpus, own_images)
     scores = _held_out(learned, folder, corpus, groups, sample, asked, report)
     inside = asked[scores.rows] & scores.p.any(axis=1)
     judged = sample[inside]
     said = training_tags.at(np.asarray(positions)[judged])
     return HeldOutAnswers(
         corpus,
-        own_paths,
+        [image.path for image in own_images],
         groups,
         sample,
         judged,

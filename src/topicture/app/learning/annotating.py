@@ -7,6 +7,7 @@ from posixpath import dirname as folder_of
 
 import numpy as np
 
+from topicture.app.learning.annotated.answers_elsewhere import presence_blocks
 from topicture.app.learning.annotated.index_files import Earlier, write_index
 from topicture.app.learning.annotated.suggesting import (
     DEFAULT_THRESHOLD,
@@ -99,7 +100,7 @@ def annotate(
             possible = Possible(threshold, top, unwanted())
 
             def presences() -> Iterator[np.ndarray]:
-                for rows, presence in learned.presence_blocks(corpus, places):
+                for rows, presence in presence_blocks(learned, catalog.model_folder(model), corpus, places):
                     report("Annotating", rows.start, len(numbers))
                     possible.see(rows.start, presence)
                     yield presence.astype(np.float32)

@@ -16,13 +16,12 @@ from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
 from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
-from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather
+from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather, hidden_together, moments
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
-from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
 from topicture.store.files import FileTrouble, LivingImage
@@ -104,9 +103,10 @@ def learn(
         )
         corpus, kept = description.corpus, description.positions
         n_tagged = int(corpus.tagged.sum())
-        places = [folder_of(training_tags.images[i].path) for i in kept]
-        world = find_worlds(corpus, places, seed=seed)
-        groups = look_alikes(corpus, places)
+        looked_at = [training_tags.images[i] for i in kept]
+        places = [folder_of(image.path) for image in looked_at]
+        world = find_worlds(corpus, places, seconds=moments(looked_at), seed=seed)
+        groups = hidden_together(corpus, looked_at)
         annotator, trial, members, scores, far_scores = choose_and_fit(
             corpus,
             model,
@@ -123,7 +123,6 @@ def learn(
         pairs, warning = trusted.pairs, differing(world)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
-        looked_at = [training_tags.images[i] for i in kept]
         overlaps = asking_about_marks(catalog, looked_at, corpus, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
             region_annotator, of_regions = choose_region_model(

@@ -6,20 +6,23 @@ a person confirms it.
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from posixpath import dirname
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from topicture.corpus import Vocabulary
+from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError
+from topicture.models.look_alikes import look_alikes
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import BY_MACHINE, CAPTIONING
 from topicture.store.files import LivingImage
 
-__all__ = ["MOST_PAIRS", "TrainingTags", "gather"]
+__all__ = ["MOST_PAIRS", "TrainingTags", "gather", "hidden_together", "moments"]
 
 # Tables of more photos and words than this are sparse.
 MOST_PAIRS = 1 << 25
@@ -85,6 +88,21 @@ class TrainingTags:
         }
         captions = [[word for word in words if word in vocabulary] for words in self.captions]
         return replace(self, **tables, vocabulary=vocabulary, captions=captions)
+
+
+def moments(images: Sequence[LivingImage]) -> NDArray[np.float64]:
+    """The seconds (D,) when photos were taken, NaN where their files do not say."""
+    return np.array([np.nan if image.taken is None else image.taken for image in images], float)
+
+
+def hidden_together(corpus: Corpus, images: Sequence[LivingImage]) -> NDArray[np.int64]:
+    """Groups (D,) of photos that tell each other's tags: bursts, near copies, a photo and its edited copies."""
+    return look_alikes(
+        corpus,
+        [dirname(image.path) for image in images],
+        seconds=moments(images),
+        photos=[image.image if image.edit_of is None else image.edit_of for image in images],
+    )
 
 
 def gather(catalog: Catalog, min_count: int) -> TrainingTags:

@@ -28,8 +28,9 @@ BATCH = 64
 SETTLED_SECONDS = 2.0
 UNSETTLED = -1
 UNREAD = "unread "  # before the stamp of sidecars that could not be read: they are tried again next time
-# What is read of a file's metadata: files read by a version that read less are read again. (2: trees of tags, people)
-READING = 2
+# What is read of a file's metadata: files read by a version that read less are read again. (2: trees of tags, people;
+# 3: dates)
+READING = 3
 # So many tags, or such a part of all, may go with their keywords before somebody is asked.
 FEW_WITHDRAWN, PART_WITHDRAWN = 20, 0.05
 
@@ -138,6 +139,7 @@ def scan(
         _carry(catalog)
         if todo or gone:
             catalog.tree.settle(progress.first)
+            catalog.files.find_edited_copies()
         catalog.set("reading", READING)
         catalog.set("scanned", time.time())
     return ScanReport(
@@ -210,7 +212,7 @@ def _read(
             if found.size == 0:  # a placeholder, or a copy under way; and all empty files are alike
                 raise OSError(None, "an empty file")
             content = former if former and _has_same_photo(found, before) else picture_id(path)
-            keywords = photo_keywords(path)
+            keywords = photo_keywords(path, found.raw_sidecars)
         except Exception as error:
             skipped.append(f"{printable(found.path)}: can't be read ({_reason(error)})")
             continue
@@ -251,6 +253,7 @@ def _note(
         found.size,
         found.mtime_ns if settled else UNSETTLED,
         stamp if all(part.whole for part in item.keywords.sources if part.name != PHOTO) else UNREAD + stamp,
+        item.keywords.taken,
     )
     if before is None:
         progress.new += not was_known

@@ -1,15 +1,16 @@
-"""XMP packets of HEIF and AVIF files.
+"""XMP packets and blocks of EXIF of HEIF and AVIF files.
 
 These are made of boxes (ISO 14496-12): the box `meta` lists items (`iinf`) and where each lies (`iloc`); the
-XMP packet is the item of the type `application/rdf+xml`.
+XMP packet is the item of the type `application/rdf+xml`, EXIF that of the type `Exif`.
 """
 
 import os
 import struct
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["BRANDS", "heif_packets"]
+__all__ = ["BRANDS", "Item", "heif_items"]
 
 BRANDS = {b"avif", b"avis", b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"mif2"}
 """What files of the family call themselves behind `ftyp`."""
@@ -17,6 +18,13 @@ BRANDS = {b"avif", b"avis", b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"
 _XMP_TYPE = b"application/rdf+xml"
 
 Take = Callable[[int], bytes]
+
+
+class Item(Enum):
+    """What an item is."""
+
+    XMP = "XMP"
+    EXIF = "EXIF"
 
 
 class _Box(NamedTuple):
@@ -51,8 +59,8 @@ class _Reader:
         return found
 
 
-def heif_packets(file: BinaryIO, take: Take, steps: Iterator[None]) -> Iterator[bytes]:
-    """The XMP packets of a file; `take` reads this many bytes or raises, `steps` ends a walk that is too long."""
+def heif_items(file: BinaryIO, take: Take, steps: Iterator[None]) -> Iterator[tuple[Item, bytes]]:
+    """XMP packets and EXIF of a file; `take` reads so many bytes or raises, `steps` ends a walk that is too long."""
     file.seek(0)
     for _ in steps:
         head = file.read(8)
@@ -72,20 +80,26 @@ def heif_packets(file: BinaryIO, take: Take, steps: Iterator[None]) -> Iterator[
         file.seek(length, os.SEEK_CUR)
 
 
-def _items_of(meta: bytes, file: BinaryIO, take: Take, steps: Iterator[None]) -> Iterator[bytes]:
+def _items_of(meta: bytes, file: BinaryIO, take: Take, steps: Iterator[None]) -> Iterator[tuple[Item, bytes]]:
     inside = {box.kind: box.content for box in _boxes(meta[4:], steps)}  # behind its version and flags
-    wanted = set(_xmp_items(inside.get(b"iinf", b""), steps))
+    wanted = dict(_known_items(inside.get(b"iinf", b""), steps))
     for item, method, extents in _places(inside.get(b"iloc", b""), steps) if wanted else ():
         if item not in wanted:
             continue
-        packet = b""
-        for offset, length in extents:
-            if method == 1:
-                packet += inside.get(b"idat", b"")[offset : offset + length]
-            elif method == 0:
-                file.seek(offset)
-                packet += take(length)
-        yield packet
+        try:
+            packet = b""
+            for offset, length in extents:
+                if method == 1:
+                    packet += inside.get(b"idat", b"")[offset : offset + length]
+                elif method == 0:
+                    file.seek(offset)
+                    packet += take(length)
+        except (ValueError, OverflowError):
+            if wanted[item] is Item.XMP:
+                raise
+            continue  # a date that can't be read is no reason to doubt the words
+        start = int.from_bytes(packet[:4], "big") + 4 if wanted[item] is Item.EXIF else 0
+        yield wanted[item], packet[start:]
 
 
 def _boxes(content: bytes, steps: Iterator[None]) -> Iterator[_Box]:
@@ -105,8 +119,8 @@ def _boxes(content: bytes, steps: Iterator[None]) -> Iterator[_Box]:
         at += size
 
 
-def _xmp_items(content: bytes, steps: Iterator[None]) -> Iterator[int]:
-    """Numbers of the items that are XMP packets."""
+def _known_items(content: bytes, steps: Iterator[None]) -> Iterator[tuple[int, Item]]:
+    """Numbers of the items that are XMP packets or EXIF."""
     if not content:
         return
     entries = content[6 if content[0] == 0 else 8 :]  # version, flags, and how many there are
@@ -121,7 +135,9 @@ def _xmp_items(content: bytes, steps: Iterator[None]) -> Iterator[int]:
         kind = reader.take(4)
         reader.text()  # its name
         if kind == b"mime" and reader.text() == _XMP_TYPE:
-            yield item
+            yield item, Item.XMP
+        elif kind == b"Exif":
+            yield item, Item.EXIF
 
 
 def _places(content: bytes, steps: Iterator[None]) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:

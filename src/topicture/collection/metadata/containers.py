@@ -1,4 +1,4 @@
-"""The metadata blocks inside a photo file: XMP packets and IPTC records, found without decoding a pixel.
+"""The metadata inside a photo file: XMP packets, IPTC records and EXIF dates, found without decoding a pixel.
 
 Files are read here directly rather than through an image library: only the blocks are read, not the
 pictures, so that a folder of large scans costs little; text behind the pixels of a PNG and the extended XMP of a JPEG
@@ -15,35 +15,42 @@ from functools import partial
 from itertools import repeat
 from typing import BinaryIO
 
-from topicture.collection.metadata.boxes import BRANDS, heif_packets
+from topicture.collection.metadata.boxes import BRANDS, Item, heif_items
+from topicture.collection.metadata.dates import ExifDates, dates_in_block, exif_dates
 from topicture.collection.metadata.gif import gif_packets
 
 __all__ = ["MAX_BLOCK", "MAX_SEGMENTS", "Blocks", "png_text", "read_blocks"]
 
 MAX_BLOCK = 16 << 20
 """Largest block of metadata that is read, in bytes, and most of all blocks of a kind together."""
+MAX_EXIF = 1 << 20
+"""Largest block of EXIF that is looked at; larger ones are passed over."""
 MAX_BLOCKS = 1000
 """Most blocks of a kind."""
 MAX_SEGMENTS = 250_000
 """Most segments or chunks that are walked through: a PNG of 2 GB in pieces of 8 kB has as many."""
 
+_EXIF_HEADER = b"Exif\0\0"
 _XMP_HEADER = b"http://ns.adobe.com/xap/1.0/\0"
 _EXTENDED_HEADER = b"http://ns.adobe.com/xmp/extension/\0"
 _PHOTOSHOP_HEADER = b"Photoshop 3.0\0"
 _PNG_START = b"\x89PNG\r\n\x1a\n"
 _PNG_KEYWORD = b"XML:com.adobe.xmp"
 _IPTC_RESOURCE = 0x0404
+# The last four are RAW files of Olympus and Panasonic; those of many others begin as TIFF does.
+_TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"IIRO", b"IIRS", b"MMOR", b"IIU\0")
 _TIFF_XMP, _TIFF_IPTC, _TIFF_PHOTOSHOP = 700, 33723, 34377
 _TIFF_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 6: 1, 7: 1, 13: 4, 16: 8, 18: 8}  # bytes of a value, by its type
 
 
 @dataclass
 class Blocks:
-    """What was found: XMP packets, IPTC-IIM records, and a line for each thing that could not be read."""
+    """What was found: XMP packets, IPTC-IIM records, dates, and a line for each thing that could not be read."""
 
     xmp: list[bytes] = field(default_factory=list)
     iptc: list[bytes] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    dates: ExifDates = field(default_factory=ExifDates)
 
     def add(self, kind: list[bytes], content: bytes) -> None:
         """Keep a block, unless all of them together grow beyond the limits."""
@@ -52,6 +59,11 @@ class Blocks:
         if sum(map(len, kind)) + len(content) > MAX_BLOCK:
             raise ValueError(f"more than {MAX_BLOCK} bytes of metadata")
         kind.append(content)
+
+    def say(self, dates: ExifDates) -> None:
+        """Note dates; of several blocks of EXIF the first that says something counts."""
+        if not any(self.dates):
+            self.dates = dates
 
 
 def read_blocks(path: str | os.PathLike) -> Blocks:
@@ -67,14 +79,17 @@ def read_blocks(path: str | os.PathLike) -> Blocks:
                 _read_png(file, blocks)
             elif start[:4] == b"RIFF" and start[8:] == b"WEBP":
                 _read_webp(file, blocks)
-            elif start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+            elif start[:4] in _TIFF_STARTS:
                 _read_tiff(file, blocks)
             elif start[:4] == b"GIF8":
                 for packet in gif_packets(file, partial(_take, file), _steps()):
                     blocks.add(blocks.xmp, packet)
             elif start[4:8] == b"ftyp" and start[8:] in BRANDS:
-                for packet in heif_packets(file, partial(_take, file), _steps()):
-                    blocks.add(blocks.xmp, packet)
+                for kind, content in heif_items(file, partial(_take, file), _steps()):
+                    if kind is Item.XMP:
+                        blocks.add(blocks.xmp, content)
+                    else:
+                        blocks.say(dates_in_block(content))
         except (struct.error, zlib.error, ValueError, OverflowError) as error:
             blocks.problems.append(f"metadata is damaged ({error})")
     return blocks
@@ -88,6 +103,11 @@ def _take(file: BinaryIO, size: int) -> bytes:
     if len(content) < size:
         raise ValueError("a block ends early")
     return content
+
+
+def _take_at(file: BinaryIO, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    return _take(file, size)
 
 
 def _steps() -> Iterator[None]:
@@ -120,7 +140,9 @@ def _read_jpeg(file: BinaryIO, blocks: Blocks) -> None:
             file.seek(length - 2, os.SEEK_CUR)
             continue
         content = _take(file, length - 2)
-        if content.startswith(_XMP_HEADER):
+        if content.startswith(_EXIF_HEADER):
+            blocks.say(dates_in_block(content[len(_EXIF_HEADER) :]))
+        elif content.startswith(_XMP_HEADER):
             blocks.add(blocks.xmp, content[len(_XMP_HEADER) :])
         elif content.startswith(_EXTENDED_HEADER):
             start = len(_EXTENDED_HEADER)
@@ -175,6 +197,9 @@ def _read_png(file: BinaryIO, blocks: Blocks) -> None:
         length, kind = struct.unpack(">I4s", head)
         if kind == b"IEND":
             return
+        if kind == b"eXIf" and length <= MAX_EXIF:
+            blocks.say(dates_in_block(_take(file, length)))
+            length = 0
         if kind != b"iTXt":
             file.seek(length + 4, os.SEEK_CUR)  # the checksum follows
             continue
@@ -207,11 +232,12 @@ def _read_webp(file: BinaryIO, blocks: Blocks) -> None:
         if len(head := file.read(8)) < 8:
             return
         kind, length = struct.unpack("<4sI", head)
+        behind = file.tell() + length + length % 2
         if kind == b"XMP ":
             blocks.add(blocks.xmp, _take(file, length))
-            file.seek(length % 2, os.SEEK_CUR)
-        else:
-            file.seek(length + length % 2, os.SEEK_CUR)
+        elif kind == b"EXIF" and length <= MAX_EXIF:
+            blocks.say(dates_in_block(_take(file, length).removeprefix(_EXIF_HEADER)))
+        file.seek(behind)
 
 
 # --- TIFF: the first directory ----------------------------------------------------------------------------------------
@@ -221,6 +247,8 @@ def _read_tiff(file: BinaryIO, blocks: Blocks) -> None:
     order = "<" if file.read(2) == b"II" else ">"
     (version,) = struct.unpack(order + "H", _take(file, 2))
     big = version == 43
+    if not big:
+        blocks.say(exif_dates(partial(_take_at, file)))
     count_format, entry_format, offset_format = ("Q", "HHQ8s", "Q") if big else ("H", "HHI4s", "I")
     file.seek(8 if big else 4)
     (directory,) = struct.unpack(order + offset_format, _take(file, struct.calcsize(order + offset_format)))

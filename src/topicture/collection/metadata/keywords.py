@@ -13,6 +13,7 @@ from pathlib import Path
 
 from topicture.collection.folder import sidecar_names
 from topicture.collection.metadata.containers import read_blocks
+from topicture.collection.metadata.dates import xmp_date
 from topicture.collection.metadata.iptc import MAX_KEYWORD, iptc_keywords
 from topicture.collection.metadata.people import people_named
 from topicture.collection.metadata.record import COPY, MACHINE, choosers
@@ -41,16 +42,20 @@ class Keywords:
     sources : tuple of WordSource
         The same words by the place where they stand: the photo, and its sidecar if there is one. A place that could
         not be read whole says so, and what is missing from it means nothing.
+    taken : str or None
+        When the camera took the photo ("2024-05-01T12:30:00"): as the sidecar says, where dates are put right; or else
+        EXIF, or else XMP in the photo. Where only the date of the last change is noted, that.
     """
 
     words: tuple[str, ...] = ()
     by_machine: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     sources: tuple[WordSource, ...] = field(default=(), compare=False)
+    taken: str | None = None
 
 
-def photo_keywords(path: str | os.PathLike) -> Keywords:
-    """The words of a photo, from its own metadata and from its sidecar.
+def photo_keywords(path: str | os.PathLike, raw_sidecars: Sequence[str] = ()) -> Keywords:
+    """The words of a photo, from its own metadata, from its sidecar, and from those of its RAW file in the same folder.
 
     Read are XMP `dc:subject`, `lr:hierarchicalSubject`, `digiKam:TagsList`, `MicrosoftPhoto:LastKeywordXMP`, names of
     people (see `people`), and IPTC keywords. Of a hierarchical tag the last part is the word: "Animals|Cats|tiger"
@@ -60,8 +65,9 @@ def photo_keywords(path: str | os.PathLike) -> Keywords:
     photo = _Gathered()
     _gather_embedded(Path(path), photo)
     found = {PHOTO: photo}
-    sidecar = sidecar_path(path)
-    if os.path.lexists(sidecar):
+    for sidecar in (*(Path(path).with_name(name) for name in raw_sidecars), sidecar_path(path)):
+        if not os.path.lexists(sidecar):
+            continue
         beside = found[printable(sidecar.name)] = _Gathered()
         try:
             beside.take_xmp(read_sidecar(sidecar), sidecar.name)
@@ -126,6 +132,7 @@ class _Gathered:
     by_machine: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
     whole: bool = True
+    taken: str | None = None
 
     def miss(self, where: str, reason: str) -> None:
         """Something could not be read, and nobody knows which words it would have said."""
@@ -155,6 +162,7 @@ class _Gathered:
 
     def take_xmp(self, content: bytes, where: str) -> None:
         tree = parse_xmp(content)
+        self.taken = self.taken or xmp_date(tree)
         by = choosers(tree)
         for tag in listed_tags(tree):
             chooser = by.get((tag.property, tag.value))
@@ -171,7 +179,8 @@ def _together(found: dict[str, _Gathered]) -> Keywords:
         WordSource(name, frozenset(part.words), frozenset(part.by_machine), part.whole, frozenset(part.paths))
         for name, part in found.items()
     )
-    return Keywords(tuple(words), tuple(by_machine), tuple(refused), sources)
+    taken = next((part.taken for part in reversed(found.values()) if part.taken), None)
+    return Keywords(tuple(words), tuple(by_machine), tuple(refused), sources, taken)
 
 
 def _gather_embedded(path: Path, gathered: _Gathered) -> None:
@@ -183,6 +192,7 @@ def _gather_embedded(path: Path, gathered: _Gathered) -> None:
     except OSError as error:
         gathered.miss(path.name, f"can't be opened ({error.strerror})")
         return
+    gathered.taken = blocks.dates.taken
     for problem in blocks.problems:
         gathered.miss(path.name, problem)
     for packet in blocks.xmp:
@@ -190,6 +200,7 @@ def _gather_embedded(path: Path, gathered: _Gathered) -> None:
             gathered.take_xmp(packet, path.name)
         except BadXmp as reason:
             gathered.miss(path.name, f"embedded XMP: {reason}")
+    gathered.taken = gathered.taken or blocks.dates.changed
     for record in blocks.iptc:
         keywords, problems = iptc_keywords(record)
         whole = sorted(gathered.words)

@@ -6,8 +6,8 @@ property. What is not in the record is somebody else's. Regions carry the same m
 
 from lxml import etree
 
-from topicture.collection.metadata.tag_lists import LISTS
-from topicture.collection.metadata.xmp import TOPICTURE, containers, list_items, struct_field
+from topicture.collection.metadata.tag_lists import ALL_LISTS
+from topicture.collection.metadata.xmp import MICROSOFT, TOPICTURE, containers, list_items, struct_field
 
 __all__ = [
     "BY",
@@ -39,7 +39,7 @@ def choosers(tree: etree._ElementTree) -> dict[tuple[str, str], str]:
     found = {}
     items = (item for container in containers(tree, WRITTEN) for item in list_items(container))
     for item in items:
-        for name in LISTS:
+        for name in ALL_LISTS:
             if value := struct_field(item, own_field(name)):
                 found[name, value] = struct_field(item, BY)
     return found
@@ -47,4 +47,5 @@ def choosers(tree: etree._ElementTree) -> dict[tuple[str, str], str]:
 
 def own_field(name: str) -> str:
     """The field of a record that repeats the value written into another property."""
-    return TOPICTURE + name[name.index("}") + 1 :]
+    bare = name.startswith(MICROSOFT[0])  # the same name is in use in two namespaces
+    return TOPICTURE + name[name.index("}") + 1 :] + "Bare" * bare

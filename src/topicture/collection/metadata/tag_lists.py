@@ -10,7 +10,17 @@ from topicture.collection.metadata.xmp import DC, DIGIKAM, LIGHTROOM, MICROSOFT,
 from topicture.collection.words import clean_word
 from topicture.errors import BadWord
 
-__all__ = ["LISTS", "SUBJECT", "TAGS_LIST", "Listed", "clean_path", "joined", "leaf", "listed_tags"]
+__all__ = [
+    "ALL_LISTS",
+    "LISTS",
+    "SUBJECT",
+    "TAGS_LIST",
+    "Listed",
+    "clean_path",
+    "joined",
+    "leaf",
+    "listed_tags",
+]
 
 SUBJECT = DC + "subject"
 
@@ -19,7 +29,8 @@ TAGS_LIST = DIGIKAM + "TagsList"
 LISTS = {SUBJECT: None, LIGHTROOM + "hierarchicalSubject": "|", TAGS_LIST: "/"}
 """The properties that are written, with what separates the parts of a hierarchical tag; `dc:subject` has none."""
 
-_READ = {**LISTS, **{namespace + "LastKeywordXMP": "/" for namespace in MICROSOFT}}
+ALL_LISTS = {**LISTS, **{namespace + "LastKeywordXMP": "/" for namespace in MICROSOFT}}
+"""The same with those that are read, and written only where a document uses them already."""
 
 
 class Listed(NamedTuple):
@@ -32,7 +43,7 @@ class Listed(NamedTuple):
 
 def listed_tags(tree: etree._ElementTree) -> Iterator[Listed]:
     """All values of the lists of an XMP document."""
-    for name, separator in _READ.items():
+    for name, separator in ALL_LISTS.items():
         for text in property_values(tree, name):
             value = unicodedata.normalize("NFC", text)
             parts = (value,) if separator is None else tuple(filter(None, value.split(separator)))
@@ -41,7 +52,7 @@ def listed_tags(tree: etree._ElementTree) -> Iterator[Listed]:
 
 def leaf(name: str, value: str) -> str:
     """The word at the end of a value of one of the lists."""
-    separator = _READ[name]
+    separator = ALL_LISTS[name]
     return value if separator is None else value.rstrip(separator).rpartition(separator)[2]
 
 
@@ -56,7 +67,7 @@ def clean_path(path: Sequence[str]) -> tuple[str, ...]:
 
 def joined(name: str, path: tuple[str, ...]) -> str | None:
     """How a property writes a path; None where a part has the separator in it and would be read as two."""
-    separator = LISTS[name]
+    separator = ALL_LISTS[name]
     if separator is None:
         return path[-1]
     return None if any(separator in part for part in path) else separator.join(path)

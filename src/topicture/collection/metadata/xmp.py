@@ -19,11 +19,13 @@ __all__ = [
     "DC",
     "DIGIKAM",
     "DIMENSIONS",
+    "EXIF",
     "IPTC_EXT",
     "LIGHTROOM",
     "MAX_XMP",
     "MICROSOFT",
     "MWG_REGIONS",
+    "PHOTOSHOP",
     "RDF",
     "TOPICTURE",
     "XML",
@@ -49,6 +51,8 @@ XML = "{http://www.w3.org/XML/1998/namespace}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 ADOBE_META = "{adobe:ns:meta/}"
 XMP = "{http://ns.adobe.com/xap/1.0/}"
+EXIF = "{http://ns.adobe.com/exif/1.0/}"
+PHOTOSHOP = "{http://ns.adobe.com/photoshop/1.0/}"
 LIGHTROOM = "{http://ns.adobe.com/lightroom/1.0/}"
 DIGIKAM = "{http://www.digikam.org/ns/1.0/}"
 MICROSOFT = ("{http://ns.microsoft.com/photo/1.0}", "{http://ns.microsoft.com/photo/1.0/}")  # both are in use

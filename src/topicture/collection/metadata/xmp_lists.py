@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from lxml import etree
 
-from topicture.collection.metadata.tag_lists import LISTS, TAGS_LIST
+from topicture.collection.metadata.tag_lists import ALL_LISTS, TAGS_LIST
 from topicture.collection.metadata.xmp import (
     RDF,
     BadXmp,
@@ -157,7 +157,7 @@ def _holds_texts_in_pieces(element: etree._Element) -> bool:
     """Whether blanks between the elements of a property would change what it says."""
     if any(map(_is_mixed, element.iter(etree.Element))):
         return True
-    items = [item for container in element for item in container] if element.tag in LISTS else []
+    items = [item for container in element for item in container] if element.tag in ALL_LISTS else []
     return any(len(item) and not struct_field(item, RDF + "value") for item in items)
 
 

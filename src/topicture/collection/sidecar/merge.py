@@ -1,7 +1,7 @@
 """What Topicture writes into an XMP document, and how it takes it back.
 
-Words go into the three list properties that photo managers read. Everything of ours is recorded (see `written`); what
-is not in the record is somebody else's and is never removed.
+Words go into the three list properties that photo managers read, and into Microsoft's where it is in use. Everything of
+ours is recorded (see `written`); what is not in the record is somebody else's and is never removed.
 
 A program that reads one of the properties alone, or the sidecar alone, would find only our words in a list that we had
 to begin. So such a list also gets copies of the words that were there before, recorded as copies: they do not count as
@@ -26,7 +26,15 @@ from topicture.collection.metadata.record import (
     WRITTEN,
     own_field,
 )
-from topicture.collection.metadata.tag_lists import LISTS, SUBJECT, clean_path, joined, leaf, listed_tags
+from topicture.collection.metadata.tag_lists import (
+    ALL_LISTS,
+    LISTS,
+    SUBJECT,
+    clean_path,
+    joined,
+    leaf,
+    listed_tags,
+)
 from topicture.collection.metadata.xmp import struct_field
 from topicture.collection.metadata.xmp_lists import XmpLists
 from topicture.collection.sidecar.mwg_regions import MwgRegions
@@ -80,12 +88,13 @@ def merge(
             changes.removed.append(word)
             changes.touched = True
     wanted = [tag for tag in add if not record.stands(tag)]
+    in_use = [name for name in ALL_LISTS if name in LISTS or lists.values(name)]
     _write_copies(tree, lists, record, wanted, embedded, places or {})
     for tag in wanted:
         if tag.word not in lists.values(SUBJECT):
             changes.added.append(tag.word)
         record.withdraw(tag.word)
-        record.write(tag, _chooser(tag), LISTS)
+        record.write(tag, _chooser(tag), in_use)
     changes.touched |= bool(wanted)
     by_word: dict[str, list[ObjectRegion]] = {}
     for region in regions:
@@ -107,7 +116,7 @@ class _Record:
         self._of: dict[str, list[etree._Element]] = {}
         for item in lists.items(WRITTEN):
             self._of.setdefault(struct_field(item, WORD), []).append(item)
-        self._placed_by_others = {name: self._leaves_of_others(name) for name in LISTS if name != SUBJECT}
+        self._placed_by_others = {name: self._leaves_of_others(name) for name in ALL_LISTS if name != SUBJECT}
 
     def _leaves_of_others(self, name: str) -> set[str]:
         """Words that somebody else has given a place in a tree."""
@@ -150,7 +159,7 @@ class _Record:
         We write one; a second one, of another program's making, would count the next time.
         """
         for item in self._of.pop(word, ()):
-            for name in LISTS:
+            for name in ALL_LISTS:
                 value = struct_field(item, own_field(name))
                 # Else it claims another word's value.
                 if value == word or value.endswith((f"|{word}", f"/{word}")):

@@ -12,6 +12,7 @@ from topicture.collection.metadata.xmp import (
     DIMENSIONS,
     IPTC_EXT,
     LIGHTROOM,
+    MICROSOFT,
     MWG_REGIONS,
     RDF,
     TOPICTURE,
@@ -42,6 +43,7 @@ PREFIXES = {
     "topicture": TOPICTURE,
 }
 _WHERE_NEEDED = {"mwg-rs": MWG_REGIONS, "stArea": AREA, "stDim": DIMENSIONS}
+_WHERE_NEEDED |= {"MicrosoftPhoto": MICROSOFT[1], "MicrosoftPhoto_1_": MICROSOFT[0]}
 _URIS = {prefix: namespace[1:-1] for prefix, namespace in (PREFIXES | _WHERE_NEEDED).items()}
 _PREFIX_OF = {uri: prefix for prefix, uri in _URIS.items()}
 _MAKER = "Topicture"

@@ -7,7 +7,7 @@ Differs from the paper: [yang2010] only describes DBA as a rival; the labels' li
 """
 
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -125,7 +125,7 @@ def log_prior(settings: Settings, params: Params, prior: ClassPrior) -> Any:
     return class_topics.class_log_prior(params.mu, params.eta, params.w, prior, settings)
 
 
-@lru_cache
+@em.model_maker
 def make_model(settings: Settings) -> em.Model:
     """The functions of one image, for the EM loop."""
     return em.Model(

@@ -14,7 +14,7 @@ DBA with alpha = 1.
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -167,7 +167,7 @@ def log_prior(settings: Settings, params: Params, prior: ClassPrior) -> Any:
     return class_topics.class_log_prior(params.mu, params.eta, params.w, prior, settings) + rates
 
 
-@lru_cache
+@em.model_maker
 def make_model(settings: Settings, norm: str = "jensen") -> em.Model:
     """The functions of one image, for the EM loop."""
     theta = THETA[norm]

@@ -15,7 +15,7 @@ with theta_d = gamma_d / sum gamma_d and B, Phi the means of Dir(rB), Dir(rPhi).
 they only shift the mode, and the objective does not say how good they are.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -80,7 +80,7 @@ def log_prior(params: Params, prior: Any) -> Any:
     return params.eta_b * jnp.sum(_log_means(params.rB)) + params.eta_phi * jnp.sum(_log_means(params.rPhi))
 
 
-@lru_cache
+@em.model_maker
 def model(n_sweeps: int) -> em.Model:
     """The model; the same object for the same number of sweeps."""
     return em.Model(

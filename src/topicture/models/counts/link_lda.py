@@ -16,7 +16,6 @@ move, not when its bound does.
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -117,7 +116,7 @@ def log_prior(params: Params, prior: Any) -> Any:
     )
 
 
-@lru_cache
+@em.model_maker
 def model(settings: Settings) -> em.Model:
     """The model with the given settings; the same object every time. It has no prior beyond its parameters."""
 

@@ -100,7 +100,7 @@ def _rows(totals: np.ndarray, n_topics: int, rng: np.random.Generator) -> np.nda
 # --- Learn: one image; em.py maps and sums ---------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
+@em.model_maker
 def model(settings: Settings) -> em.Model:
     """The EM model of these settings; the same object for the same settings."""
     names = {"words": "captions", "visual": "visual_words"}

@@ -30,9 +30,11 @@ import numpy as np
 
 from topicture.corpus.batches import Batches, Image
 from topicture.devices import on_cpu
+from topicture.elsewhere import engine_elsewhere
 from topicture.errors import FitWarning
 from topicture.models.em import passes
 from topicture.models.em.accelerators import Accelerators
+from topicture.models.em.making import model_maker
 from topicture.models.em.mapping import block_images, chunk_images, map_images, n_lanes, unstack
 from topicture.models.em.minibatches import fit_stochastic
 from topicture.models.em.passes import Model, Outer, Product, Scatter
@@ -59,6 +61,7 @@ __all__ = [
     "log_prior",
     "m_step",
     "map_images",
+    "model_maker",
     "n_lanes",
     "objective",
     "tables",
@@ -84,11 +87,12 @@ def fit(
 ) -> FitResult:
     """Run EM from the given parameters. `tol` is the relative change of the objective at which to stop.
 
-    Batches become `LocalShards`; `posteriors` to start from, one entry per chunk, may be given with them.
+    Batches become `LocalShards`, or those of the engine that works for this process (`topicture.elsewhere`);
+    `posteriors` to start from, one entry per chunk, may be given with them.
     `couple(params, posteriors)` gives new posteriors of all images and a penalty that the objective subtracts.
     `may_fall` says that the algorithm does not promise to rise: a fall then ends the fit without a warning.
     """
-    shards = batches if isinstance(batches, Shards) else LocalShards(batches, posteriors)
+    shards = batches if isinstance(batches, Shards) else _shards(batches, posteriors)
     shards.start()
     slack = 1e-9 if shards.dtype == np.float64 else 2e-5
     trace: list[float] = []
@@ -184,10 +188,16 @@ def e_step(
     model: Model, batches: Batches, params: Any, posteriors: Sequence[Any]
 ) -> tuple[list[Any], Any, float]:
     """One pass: new posteriors, summed statistics and the bound. A posterior that is None is started."""
-    shards = LocalShards(batches, posteriors)
+    shards = _shards(batches, posteriors)
     stats, bound = shards.run(model, _expectations(model, params, batches.dtype))
     shards.keep()
     return shards.posteriors(), stats, bound
+
+
+def _shards(batches: Batches, posteriors: Sequence[Any] | None) -> Shards:
+    engine = engine_elsewhere()
+    elsewhere = None if engine is None else engine.shards(batches, posteriors)
+    return elsewhere or LocalShards(batches, posteriors)
 
 
 @passes.precision()

@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from topicture.corpus.batches import Batches, Chunk, Image
+from topicture.corpus.batches import Batches
+from topicture.elsewhere import engine_elsewhere
 from topicture.models.em import passes
+from topicture.models.em.making import without_bound
 from topicture.models.em.passes import Model
 
 __all__ = ["fit_stochastic"]
@@ -24,45 +26,67 @@ def fit_stochastic(
     rng: np.random.Generator,
     tau0: float = 16.0,
     kappa: float = 0.7,
+    chunks_per_step: int = 1,
 ) -> Any:
-    """Parameters after stochastic steps, one per chunk: they go part of the way to the M-step of that chunk alone.
+    """Parameters after stochastic steps: each goes part of the way to the M-step of a few chunks alone.
 
-        params <- (1 - rate) params + rate m_step(params, stats of the chunk * images / images of the chunk)
+        params <- (1 - rate) params + rate m_step(params, stats of the chunks * images / images of the chunks)
 
-    with rate = (tau0 + step)^-kappa, less in proportion where a chunk holds fewer images than the largest one: scaled
+    with rate = (tau0 + step)^-kappa, less in proportion where a step has fewer images than the largest one: scaled
     up, few images are a noisy estimate. For Dirichlet posteriors, which are affine in the statistics, this is the
     stochastic natural gradient. It suits models whose parameters may be averaged. Chunks come in a new random order
     every epoch (in their own order where they are not kept in memory), posteriors start anew every time, and the
-    bound is not computed: `fit` goes on from here.
+    bound is not computed: `fit` goes on from here. Several chunks of a step are shared by an engine that works for this
+    process (`topicture.elsewhere`); one is not worth sending.
     """
-    model = model._replace(elbo=passes.no_bound)
-    n_images, step = len(batches.corpus), 0
-    largest = max(len(chunk.rows) for chunk in batches)
+    model, dtype = without_bound(model), batches.dtype
+    engine = engine_elsewhere() if chunks_per_step > 1 else None
+    shards = None if engine is None else engine.shards(batches, None)
+    steps = [_n_images(batches, which) for which in _groups(np.arange(len(batches)), chunks_per_step)]
+    n_images, step, largest = len(batches.corpus), 0, max(steps)
     for _ in range(n_epochs):
-        for chunk in _shuffled(batches, rng):
-            rate, scale = (tau0 + step) ** -kappa, n_images / len(chunk.rows)
-            rate *= len(chunk.rows) / largest
-            params = _stochastic_step(model, batches.dtype, chunk.image, params, prior, scale, rate)
+        order = rng.permutation(len(batches)) if batches.in_memory else np.arange(len(batches))
+        for which in _groups(order, chunks_per_step):
+            n = _n_images(batches, which)
+            rate, scale = (tau0 + step) ** -kappa, n_images / n
+            rate *= n / largest
+            tables = _tables(model, dtype, params)
+            stats = (
+                _statistics(model, batches, tables, which)
+                if shards is None
+                else shards.run_some(model, tables, which)
+            )
+            params = _step(model, params, stats, prior, scale, rate)
             step += 1
     return jax.tree.map(np.asarray, params)
 
 
-def _shuffled(batches: Batches, rng: np.random.Generator) -> Iterator[Chunk]:
-    """The chunks of one epoch."""
-    if not batches.in_memory:
-        yield from batches
-        return
-    chunks = list(batches)
-    for i in rng.permutation(len(chunks)):
-        yield chunks[i]
+def _groups(order: np.ndarray, size: int) -> Iterator[list[int]]:
+    for start in range(0, len(order), size):
+        yield order[start : start + size].tolist()
+
+
+def _n_images(batches: Batches, which: list[int]) -> int:
+    return sum(len(batches.rows(i)) for i in which)
 
 
 @passes.precision()
-def _stochastic_step(model: Model, dtype: Any, image: Image, params: Any, prior: Any, scale, rate) -> Any:
-    params = passes.cast(params, jnp.float64)
-    expectations = passes.tables(model, params, dtype)
-    _, stats, _ = passes.run_pass(
-        model, expectations, image, passes.init_posterior(model, expectations, image)
-    )
-    stats = passes.cast(passes.add_up(stats), jnp.float64)
+def _tables(model: Model, dtype: Any, params: Any) -> Any:
+    return passes.tables(model, passes.cast(params, jnp.float64), dtype)
+
+
+@passes.precision()
+def _statistics(model: Model, batches: Batches, tables: Any, which: list[int]) -> Any:
+    """Of images whose posteriors start anew."""
+    total = passes.TreeSum()
+    for i in which:
+        image = batches[i].image
+        _, stats, _ = passes.run_pass(model, tables, image, passes.init_posterior(model, tables, image))
+        total.add(passes.add_up(stats))
+    return total.total()
+
+
+@passes.precision()
+def _step(model: Model, params: Any, stats: Any, prior: Any, scale: float, rate: float) -> Any:
+    params, stats = passes.cast(params, jnp.float64), passes.cast(stats, jnp.float64)
     return passes.part_m_step(model, params, stats, prior, scale, rate)

@@ -28,6 +28,7 @@ __all__ = [
     "Product",
     "Scatter",
     "TreeSum",
+    "add_pair",
     "add_up",
     "bound",
     "cast",
@@ -266,17 +267,18 @@ class TreeSum:
     def add(self, part: Any) -> None:
         size = 1
         while self._branches and self._branches[-1][0] == size:
-            part, size = _sum_of(self._branches.pop()[1], part), 2 * size
+            part, size = add_pair(self._branches.pop()[1], part), 2 * size
         self._branches.append((size, part))
 
     def total(self) -> Any:
         *earlier, (_, total) = self._branches
         for _, branch in reversed(earlier):
-            total = _sum_of(branch, total)
+            total = add_pair(branch, total)
         return total
 
 
-def _sum_of(a, b):
+def add_pair(a: Any, b: Any) -> Any:
+    """The sum of two equal trees of arrays: a node of the tree that `TreeSum` makes."""
     if not any(isinstance(x, jax.Array) for x in jax.tree.leaves((a, b))):
         return jax.tree.map(np.add, a, b)
     with precision():

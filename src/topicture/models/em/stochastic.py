@@ -122,8 +122,9 @@ class StochasticAnnotator(EMAnnotator):
                     prior,
                     n_epochs=1,
                     rng=start.rng,
-                    tau0=self.tau0 + epoch * len(minibatches),
+                    tau0=self.tau0 + epoch * -(-len(minibatches) // self._chunks_per_step()),
                     kappa=self.kappa,
+                    chunks_per_step=self._chunks_per_step(),
                 )
                 n_done = epoch + 1
                 if callback is not None:
@@ -136,7 +137,12 @@ class StochasticAnnotator(EMAnnotator):
         return params, n_done, False
 
     def _minibatches(self, corpus: Corpus) -> Batches:
-        return self._padded(corpus, self._first_model().views, chunk_images=self.batch_size)
+        size = min(self.batch_size, em.chunk_images())
+        return self._padded(corpus, self._first_model().views, chunk_images=size)
+
+    def _chunks_per_step(self) -> int:
+        """Large minibatches are several chunks, on which a cluster can share."""
+        return -(-self.batch_size // em.chunk_images())
 
     def _batches(self, corpus: Corpus, views: tuple[str, ...] | None = None) -> Batches:
         return self._padded(corpus, views or self._model().views, chunk_images=em.chunk_images())

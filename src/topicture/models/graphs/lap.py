@@ -250,7 +250,7 @@ def log_joints(
     return A
 
 
-@lru_cache(maxsize=32)
+@em.model_maker
 def with_fixed_posteriors(model: em.Model, statistics: Callable[[Any, Any, Any], Any]) -> em.Model:
     """The model whose E-step keeps the posterior p (K,) that it is given, and collects its statistics."""
 

@@ -212,7 +212,7 @@ def log_prior(params: Any, prior: Prior) -> Any:
     return words_log_prior(params, prior.eps)
 
 
-@lru_cache
+@em.model_maker
 def make_model(
     story: Story,
     n_sweeps: int,

@@ -10,7 +10,7 @@ Differs from the paper: lambda, its mixture weights, is called pi and carries a 
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import jax.numpy as jnp
@@ -195,7 +195,7 @@ def log_prior(params: Any, prior: Prior) -> Any:
     return jnp.sum(xlogy(prior.eps_pi, params.pi)) + words_log_prior(params, prior.eps)
 
 
-@lru_cache
+@em.model_maker
 def make_model(eta_update: str = "alternate") -> em.Model:
     """The functions of the model; the same object for the same setting."""
     update = partial(m_step, eta_update=eta_update)

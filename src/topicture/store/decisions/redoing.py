@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
-from topicture.store.decisions.log import DecisionLog
+from topicture.store.decisions.log import DecisionLog, Logged
 from topicture.store.decisions.steps import Step, last_undone
 from topicture.store.decisions.word_edits import redo_edits
 
@@ -63,10 +63,20 @@ def _do_again(
     done = []
     for (image, word), (text, verdict, of, model, probability) in last.items():
         history = log.history(image, word)
-        if history.standing != history.before[number]:
+        if _origin(database, history.standing) != _origin(database, history.before[number]):
             continue  # not as it was before the step: somebody has decided otherwise
         log.add(image, word, verdict, of, step, model=model, probability=probability)
         done.append(DoneAgain(image, text, verdict))
     words = redo_edits(database, number, step)
     settled = conflicts.settle_again(number, step)
     return Redone(source, step.number, tuple(done), words, settled, len(last) - len(done))
+
+
+def _origin(database: Database, logged: Logged | None) -> Logged | None:
+    """The decision as it was made first: one that was done again stands under the number of another step."""
+    while logged is not None:
+        row = database.execute("SELECT redoes FROM batches WHERE id = ?", (logged.batch,)).fetchone()
+        if row is None or row[0] is None or row[0] >= logged.batch:  # a damaged catalog may lead in a circle
+            break
+        logged = logged._replace(batch=row[0])
+    return logged

@@ -3,12 +3,13 @@
 import io
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
 from topicture.collection.identity import picture_id
+from topicture.collection.metadata.dates import camera_date
 from topicture.vision.convert import orientation
 from topicture.vision.read import Unreadable, open_picture, read_content, try_read
 from topicture.vision.worker_process import Failure
@@ -28,7 +29,6 @@ _ON_THE_SIDE = (
     Image.Transpose.TRANSPOSE,
     Image.Transpose.TRANSVERSE,
 )
-_STAMP = re.compile(r"(\d{4})[:-](\d\d)[:-](\d\d)[ T](\d\d):(\d\d):(\d\d)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 
@@ -106,17 +106,8 @@ def _taken(image: Image.Image) -> str | None:
         exif = image.getexif()
         details = exif.get_ifd(_EXIF)
         for value in (*(details.get(tag) for tag in _TAKEN), exif.get(_CHANGED)):
-            if (date := _date(value)) is not None:
+            if isinstance(value, str) and (date := camera_date(value)) is not None:
                 return date
     except Exception:
         pass
     return None
-
-
-def _date(value: Any) -> str | None:
-    match = _STAMP.match(value) if isinstance(value, str) else None
-    if match is None:
-        return None
-    year, month, day, hour, minute, second = match.groups()
-    plausible = year >= "0001" and "01" <= month <= "12" and "01" <= day <= "31" and hour < "24"
-    return f"{year}-{month}-{day}T{hour}:{minute}:{second}" if plausible else None

@@ -46,7 +46,7 @@ class PhotoFilter:
 
 @dataclass(frozen=True)
 class ListedPhoto:
-    """A photo in a list; what the cache of pictures does not know yet is None."""
+    """A photo in a list; what is not known yet is None. `edit_of` is the photo that it is an edited copy of."""
 
     id: int
     path: str
@@ -56,6 +56,7 @@ class ListedPhoto:
     taken: str | None
     tags: int
     suggestions: int
+    edit_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def listed(catalog: Catalog, images: Sequence[int]) -> list[ListedPhoto]:
     """What lists show of photos, in the same order; those without a file are left out."""
     listing = Listing(catalog.database)
     placed = listing.placed(images)
-    pictures = known_pictures(catalog, {image: place.content for image, place in placed.items()})
+    pictures = known_pictures(catalog, placed)
     tags = listing.tag_counts(images)
     models = catalog.suggestions.models()
     waiting = dict(catalog.suggestions.open_counts(models[0].id, images)) if models else {}
@@ -185,10 +186,18 @@ def listed(catalog: Catalog, images: Sequence[int]) -> list[ListedPhoto]:
     for image in images:
         if image not in placed:
             continue
-        path = shown_path(placed[image].path)
+        path, original = shown_path(placed[image].path), placed[image].edit_of
         name = path.rpartition("/")[2]
         found.append(
-            ListedPhoto(image, path, name, *pictures[image], tags.get(image, 0), waiting.get(image, 0))
+            ListedPhoto(
+                image,
+                path,
+                name,
+                *pictures[image],
+                tags=tags.get(image, 0),
+                suggestions=waiting.get(image, 0),
+                edit_of=original and shown_path(original),
+            )
         )
     return found
 

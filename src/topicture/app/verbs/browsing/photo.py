@@ -43,6 +43,7 @@ class PhotoFacts:
     rejected: tuple[SourcedTag, ...]
     suggestions: tuple[SuggestedWord, ...]
     regions: tuple[Box, ...]
+    edit_of: str | None = None  # the photo that it is an edited copy of
 
 
 def photo(catalog: Catalog, image: int) -> PhotoFacts:
@@ -67,11 +68,12 @@ def photo(catalog: Catalog, image: int) -> PhotoFacts:
         path,
         folder,
         name,
-        *known_pictures(catalog, {image: place.content})[image],
+        *known_pictures(catalog, {image: place})[image],
         bytes=place.size,
         reason=catalog.files.reason(image),
         tags=with_verdict("present"),
         rejected=with_verdict("rejected"),
         suggestions=tuple(SuggestedWord(each.word, each.probability) for each in waiting),
         regions=tuple(catalog.regions.of(image)),
+        edit_of=place.edit_of and shown_path(place.edit_of),
     )

@@ -1,4 +1,8 @@
-"""How large pictures are and when they were taken, as far as the cache of thumbnails knows."""
+"""How large pictures are and when they were taken.
+
+Sizes are known to the cache of thumbnails. Dates are read by a scan; of files whose kind it can't read, the cache may
+know them, too.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -8,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicture.store import Catalog
+from topicture.store.listing import Listing, Placed
 
 __all__ = ["UNKNOWN", "Picture", "dates_version", "known_pictures", "shown_path", "taken_dates"]
 
@@ -26,10 +31,10 @@ class Picture(NamedTuple):
 UNKNOWN = Picture(None, None, None)
 
 
-def known_pictures(catalog: Catalog, contents: Mapping[int, bytes]) -> dict[int, Picture]:
-    """What is known of photos, given with the hash of their content."""
+def known_pictures(catalog: Catalog, placed: Mapping[int, Placed]) -> dict[int, Picture]:
+    """What is known of photos, given with their places."""
     found: dict[bytes, Picture] = {}
-    wanted = list(contents.values())
+    wanted = [place.content for place in placed.values()]
     with _cache(catalog) as cache:
         for start in range(0, len(wanted), MANY):
             if cache is None:
@@ -38,7 +43,8 @@ def known_pictures(catalog: Catalog, contents: Mapping[int, bytes]) -> dict[int,
             marks = ", ".join("?" * len(some))
             statement = f"SELECT content, width, height, taken FROM pictures WHERE content IN ({marks})"
             found |= {content: Picture(*rest) for content, *rest in cache.execute(statement, some)}
-    return {image: found.get(content, UNKNOWN) for image, content in contents.items()}
+    pictures = {image: found.get(place.content, UNKNOWN) for image, place in placed.items()}
+    return {image: each._replace(taken=placed[image].taken or each.taken) for image, each in pictures.items()}
 
 
 def dates_version(catalog: Catalog) -> tuple[int, ...]:
@@ -55,17 +61,22 @@ def dates_version(catalog: Catalog) -> tuple[int, ...]:
 
 
 def taken_dates(catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:
-    """Photos whose camera noted when they were taken, and the seconds, on the clock of the camera."""
+    """Photos whose camera noted when they were taken, and the seconds, on the clock of the camera.
+
+    A photo may come twice; then the last counts.
+    """
+    read = Listing(catalog.database).taken()
     with _cache(catalog) as cache:
         if cache is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            return read
         cache.execute("ATTACH ? AS catalog", (f"{catalog.database.path.absolute().as_uri()}?mode=ro",))
         row = cache.execute(
             "WITH found (image, at) AS (SELECT images.id, unixepoch(taken) FROM pictures "
             "JOIN catalog.images USING (content) WHERE unixepoch(taken) IS NOT NULL) "
             "SELECT group_concat(image), group_concat(at) FROM found"
         ).fetchone()
-    images, seconds = (np.fromstring(text or "", np.int64, sep=",") for text in row)
+    seen = (np.fromstring(text or "", np.int64, sep=",") for text in row)
+    images, seconds = (np.concatenate(both) for both in zip(seen, read, strict=True))
     return images, seconds
 
 

@@ -106,7 +106,7 @@ function back() {
 
 // --- Words ---------------------------------------------------------------------------------------------------------------
 
-const since = (seconds) => new Date(1000 * seconds).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
+const since = (seconds) => new Date(1000 * seconds).toLocaleDateString("en", { dateStyle: "long" });
 const sourced = (tag) => `${SOURCES[tag.source] ?? tag.source}, ${since(tag.at)}`;
 
 async function decide(word, verdict) {
@@ -140,7 +140,7 @@ function draw() {
   fill(head,
     h("a", { class: "small back-link", href: back() }, icon("M14 6l-6 6 6 6"), list === "search" ? "Search" : "Photos"),
     h("h1", { dir: "auto" }, photo.name),
-    h("p", { class: "soft small facts" }, [photo.folder, photo.taken && new Date(photo.taken).toLocaleString("en", { dateStyle: "long", timeStyle: "short" }), photo.width && `${photo.width} × ${photo.height}`, photo.bytes < 1e6 ? `${Math.ceil(photo.bytes / 1e3)} kB` : `${(photo.bytes / 1e6).toFixed(1)} MB`].filter(Boolean).join(" · ")),
+    h("p", { class: "soft small facts" }, [photo.folder, photo.edit_of && `edited copy of ${photo.edit_of}`, photo.taken && new Date(photo.taken).toLocaleString("en", { dateStyle: "long", timeStyle: "short" }), photo.width && `${photo.width} × ${photo.height}`, photo.bytes < 1e6 ? `${Math.ceil(photo.bytes / 1e3)} kB` : `${(photo.bytes / 1e6).toFixed(1)} MB`].filter(Boolean).join(" · ")),
     photo.reason && h("p", { class: "notice caution" }, `The picture could not be looked at: ${photo.reason}`));
   drawTags();
   drawSuggestions();

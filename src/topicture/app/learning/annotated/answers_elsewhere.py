@@ -1,0 +1,50 @@
+"""What the model says about photos, found here or by the workers of an engine: the same numbers."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from topicture.app.learning.model_folder import Learned, load_learned
+from topicture.corpus import Corpus
+from topicture.elsewhere import engine_elsewhere
+from topicture.models.base import AnswerBlock
+
+__all__ = ["presence_blocks"]
+
+BLOCK_IMAGES = 1024
+
+
+def presence_blocks(
+    learned: Learned, folder: Path, corpus: Corpus, places: Sequence[str]
+) -> Iterator[AnswerBlock]:
+    """`learned.presence_blocks`; `folder` is where the model is kept, which the workers must see."""
+    engine = engine_elsewhere()
+    if engine is None:
+        yield from learned.presence_blocks(corpus, places)
+        return
+    shared = engine.folder / "to-annotate"
+    corpus.save(shared)
+    blocks = [
+        slice(start, min(start + BLOCK_IMAGES, len(corpus))) for start in range(0, len(corpus), BLOCK_IMAGES)
+    ]
+    calls = ((str(folder), str(shared), rows.start, rows.stop, list(places[rows])) for rows in blocks)
+    for rows, presence in zip(blocks, engine.in_order(_presence, calls), strict=True):
+        yield AnswerBlock(rows, presence)
+
+
+def _presence(model: str, corpus: str, start: int, stop: int, places: list[str]) -> np.ndarray:
+    """On a worker: the presences of some photos, (B, V)."""
+    learned, photos = _learned(model), _photos(corpus)[start:stop]
+    return np.concatenate([block.p for block in learned.presence_blocks(photos, places)])
+
+
+@lru_cache(maxsize=1)
+def _learned(folder: str) -> Learned:
+    return load_learned(Path(folder), regions=False)
+
+
+@lru_cache(maxsize=1)
+def _photos(folder: str) -> Corpus:
+    return Corpus.load(Path(folder), mmap=True)

@@ -1,0 +1,72 @@
+"""Where a cluster may be, and how its members know each other. Dask runs whatever code a member sends it."""
+
+import ipaddress
+import logging
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from topicture.errors import TopictureError
+from topicture.extras import optional_module
+
+__all__ = ["DEFAULT_PORT", "TLS_FILES", "check_address", "distributed", "hush", "is_loopback", "security_of"]
+
+DEFAULT_PORT = 8786
+TLS_FILES = ("ca.pem", "cert.pem", "key.pem")
+
+
+def distributed() -> Any:
+    """Dask's package; raises MissingExtra where it is not installed."""
+    return optional_module("distributed", "cluster", "clusters")
+
+
+def hush() -> None:
+    """Let Dask speak of errors only, in a program of ours."""
+    distributed()  # sets its own levels when it is loaded
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_address(address: str, tls: Path | None) -> str:
+    """The address of a scheduler, as Dask writes it; without TLS it must be on this machine."""
+    given = address if "://" in address else f"{'tls' if tls else 'tcp'}://{address}"
+    parts = urlsplit(given)
+    try:
+        port = parts.port or DEFAULT_PORT
+    except ValueError:
+        port = 0
+    if parts.scheme not in ("tcp", "tls") or not parts.hostname or not port:
+        raise TopictureError(f"{address}: not the address of a cluster; it looks like tcp://127.0.0.1:8786")
+    if parts.scheme == "tcp" and not is_loopback(parts.hostname):
+        raise TopictureError(
+            f"{address}: a cluster on other machines must use TLS, since its members run each other's code; give "
+            "tls://... and --tls FOLDER (see docs/scale.md)"
+        )
+    if parts.scheme == "tls" and tls is None:
+        raise TopictureError(f"{address}: give --tls FOLDER, with {', '.join(TLS_FILES)}")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}:{port}"
+
+
+def security_of(tls: Path | None) -> Any:
+    """What Dask asks of its members: with TLS, a certificate of the same authority, both ways."""
+    if tls is None:
+        return distributed().Security(require_encryption=False)
+    authority, certificate, key = (tls / name for name in TLS_FILES)
+    for path in (authority, certificate, key):
+        if not path.is_file():
+            raise TopictureError(f"{path}: is missing; TLS needs {', '.join(TLS_FILES)} (see docs/scale.md)")
+    own = {
+        f"tls_{role}_{part}": str(path)
+        for role in ("client", "scheduler", "worker")
+        for part, path in (("cert", certificate), ("key", key))
+    }
+    return distributed().Security(require_encryption=True, tls_ca_file=str(authority), **own)

@@ -1,0 +1,126 @@
+"""Fits on a cluster: the same bits as here, whoever works, and whoever dies meanwhile."""
+
+import numpy as np
+import pytest
+from corpora import make_tiny_corpus
+
+from topicture import make_annotator
+from topicture.cluster.engine import Cluster
+from topicture.cluster.members import local_cluster
+from topicture.cluster.shards import ClusterShards
+from topicture.elsewhere import working_on
+from topicture.models import neighbours
+from topicture.models.em import loop as em
+
+SETTINGS = {"n_topics": 3, "n_init": 2, "max_iter": 12, "tol": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def _many_small_shards(monkeypatch):
+    """Seven shards of 16 images, so that sums make an uneven tree; only who cuts them needs to know."""
+    monkeypatch.setattr(em, "chunk_images", lambda: 16)
+
+
+@pytest.fixture(scope="module")
+def members():
+    with local_cluster(2, port=0) as made:
+        yield made
+
+
+@pytest.fixture
+def corpus():
+    return make_tiny_corpus(np.random.default_rng(0), n_images=100)
+
+
+def numbers(annotator):
+    return [np.asarray(x).tobytes() for x in (*annotator.params_, annotator.objective_trace_)]
+
+
+def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_none(members, corpus, tmp_path):
+    """Two workers; then one is killed in the middle of a fit; then there is one."""
+    here = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
+    assert here.n_iter_ == SETTINGS["max_iter"]
+    shards, killed = set(), []
+
+    def look(progress):
+        shards.update(path.name for path in cluster.folder.glob("images-*/shard-*"))
+
+    def kill(progress):
+        # Several passes after the posteriors were noted, of the second restart.
+        if progress.restart == 1 and progress.iteration == 11:
+            members.workers.processes[0].kill()
+            killed.append(members.workers.processes[0].wait())
+
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        with_two = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=look)
+        with_one_dying = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=kill)
+        assert killed
+        with_one = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
+        assert len(cluster.client.nthreads()) == 1
+        assert members.workers.mend() == 1
+    assert len(shards) == 7  # it did take place there
+    assert numbers(with_two) == numbers(here)
+    assert numbers(with_one_dying) == numbers(here)
+    assert numbers(with_one) == numbers(here)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gm-lda",
+        "corr-lda",
+        "plsa",
+        "plsa-words",
+        "link-lda",
+        "mix-unigram",
+        "lap-em",
+        "dba",
+        "emm-ml",
+        "emm-margin",
+    ],
+)
+def test_every_model_of_the_loop_gives_the_same_bits(name, members, corpus, tmp_path):
+    settings = {"max_iter": 3}
+    here = make_annotator(name, **settings).fit(corpus)
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        there = make_annotator(name, **settings).fit(corpus)
+    assert numbers(there) == numbers(here)
+
+
+def test_neighbours_are_found_by_the_workers(members, tmp_path, monkeypatch):
+    features = np.random.default_rng(0).normal(size=(300, 8))
+    here = neighbours.nearest(features, features, 5)
+    monkeypatch.setattr(neighbours, "_SHARED", 0)
+    monkeypatch.setattr(
+        neighbours, "blocks", lambda n, *_: (slice(i, min(i + 64, n)) for i in range(0, n, 64))
+    )
+    asked = []
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        in_order = cluster.in_order
+        monkeypatch.setattr(cluster, "in_order", lambda *call: asked.append(1) or in_order(*call))
+        there = neighbours.nearest(features, features, 5)
+    assert asked
+    np.testing.assert_array_equal(there.rows, here.rows)
+    np.testing.assert_allclose(there.cosines, here.cosines, rtol=1e-14)
+
+
+@pytest.mark.slow
+def test_large_minibatches_are_shared(members, corpus, tmp_path):
+    """Four chunks make one stochastic step."""
+    settings = {"n_topics": 2, "n_init": 1, "n_epochs": 2, "max_iter": 1, "batch_size": 64}
+    here = make_annotator("link-lda", **settings).fit(corpus)
+    asked = []
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        run_some = ClusterShards.run_some
+
+        def watched(self, model, tables, which):
+            asked.append(len(which))
+            return run_some(self, model, tables, which)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ClusterShards, "run_some", watched)
+            there = make_annotator("link-lda", **settings).fit(corpus)
+    assert asked == [4, 3, 4, 3]
+    assert numbers(there) == numbers(here)
