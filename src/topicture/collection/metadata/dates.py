@@ -35,8 +35,11 @@ def camera_date(text: str) -> str | None:
     A time zone behind it is left out: days and hours are those that the photographer saw.
     """
     match = _STAMP.match(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
     try:
-        return None if match is None else datetime(*(int(part or 0) for part in match.groups())).isoformat()
+        return datetime(year, month, day, hour, minute, second).isoformat()
     except ValueError:  # no such day or hour
         return None
 
