@@ -37,6 +37,7 @@ What can be set besides [the options of commands](commands.md). This page is wri
 | `TOPICTURE_CACHE` | where converted networks are kept, instead of the user's cache folder |
 | `TOPICTURE_DEBUG` | `1` shows where an error comes from, as `--debug` |
 | `TOPICTURE_DEVICE` | `cpu` or `gpu`: where models learn; without it, where JAX finds best |
+| `TOPICTURE_TLS` | a folder with the certificates of a cluster on other machines (`ca.pem`, `cert.pem`, `key.pem`) |
 | `TOPICTURE_TOKEN` | a fixed token for `serve`, which an address that others can reach requires |
 | `TOPICTURE_TLS` | certificates of a cluster on other machines, as `--tls` |
 | `TOPICTURE_DATA` | the folder of benchmark data, for `reproduce` and for tests that use it |

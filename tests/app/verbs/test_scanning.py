@@ -45,9 +45,12 @@ def test_keywords_become_tags(library, root):
 
 
 def test_a_fresh_file_is_read_again_until_its_time_stamp_can_be_trusted(library, root):
-    (root / "fresh.jpg").write_bytes(jpeg(50))
-    assert library.scan().new == 1
-    assert library.scan().changed == 1
+    fresh, now = root / "fresh.jpg", time.time()
+    for number, numbers in ((50, (1, 0, 6)), (50, (0, 0, 7)), (51, (0, 1, 6)), (51, (0, 0, 7))):
+        fresh.write_bytes(jpeg(number).ljust(100_000, b"\0"))  # the same size, the same time
+        os.utime(fresh, (now, now))
+        report = library.scan()
+        assert (report.new, report.changed, report.unchanged) == numbers
     os.utime(root / "fresh.jpg", (LONG_AGO, LONG_AGO))
     library.scan()
     assert library.scan().unchanged == 7

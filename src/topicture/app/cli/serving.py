@@ -78,7 +78,7 @@ def write_sample_photos(
     with Stages(quiet=quiet or as_json) as stages:
         written = write_sample(folder, images, seed=seed, workers=workers, report=stages)
     print_json({"folder": str(folder), "photos": written}) if as_json else print(
-        f"Rendered {counted(written, 'photo')} into {printable(folder)}; about half of them are tagged."
+        f"Rendered {counted(written, 'photo')} into {printable(str(folder))}; about half of them are tagged."
     )
 
 

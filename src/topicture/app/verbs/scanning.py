@@ -83,6 +83,7 @@ class _Progress:
     first: Step  # keywords of pictures that are read for the first time
     new: int = 0
     changed: int = 0
+    read_again: int = 0  # because their time stamps could not be trusted yet; they are as they were
     moved: int = 0
     decisions: int = 0
     withdrawn: int = 0
@@ -145,7 +146,9 @@ def scan(
         files=len(seen),
         new=progress.new,
         changed=progress.changed,
-        unchanged=len(seen) - sum(not _is_unchanged(found, known.get(found.path)) for found in todo),
+        unchanged=len(seen)
+        - sum(not _is_unchanged(found, known.get(found.path)) for found in todo)
+        + progress.read_again,
         moved=progress.moved,
         gone=sum(not catalog.files.paths_of(known[path].image) for path in gone),
         decisions=progress.decisions,
@@ -256,7 +259,12 @@ def _note(
         progress.new += not was_known
         progress.moved += was_known
     else:
-        progress.changed += not _is_unchanged(found, before)
+        settled_as_it_was = before._replace(modified=found.mtime_ns)
+        is_again = before.modified == UNSETTLED and before.image == image
+        if is_again and _is_unchanged(found, settled_as_it_was):
+            progress.read_again += 1
+        else:
+            progress.changed += not _is_unchanged(found, before)
         if before.image != image and not was_known:
             catalog.set("replaced", [*(catalog.get("replaced") or []), [before.image, image]])
     news = news or catalog.file_words.news(found.path, image, item.keywords.sources)
