@@ -1,4 +1,4 @@
-"""The one way in which Python processes of ours are started: nothing of the working folder is run or obeyed.
+"""The one place where processes are started: nothing of the working folder is run or obeyed.
 
 `python -c` puts the working folder first on the import path, so that a `numpy.py` beside the photos would be run. A
 child is therefore started isolated (`-I`: no working folder, no PYTHON* variable, no folder of the user's own packages)
@@ -14,7 +14,7 @@ from typing import Any
 
 from topicture.offline import OFFLINE
 
-__all__ = ["NEUTRAL_FOLDER", "import_path", "start_python"]
+__all__ = ["NEUTRAL_FOLDER", "import_path", "start_python", "start_viewer"]
 
 _PACKAGE = Path(__file__).absolute().parent
 
@@ -38,6 +38,18 @@ def start_python(
         cwd=NEUTRAL_FOLDER,
         env={**kept, **OFFLINE, **(environment or {})},
         **streams,
+    )
+
+
+def start_viewer(program: str, path: Path) -> None:
+    """A program of the system with one file, which is left to itself; no shell reads the path, and it is no option."""
+    subprocess.Popen(
+        [program, str(path.absolute())],
+        cwd=NEUTRAL_FOLDER,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
 
 

@@ -7,7 +7,9 @@ import pytest
 
 
 def test_the_first_address_lets_a_browser_in_once(page, served, browser):
-    assert page.url == f"{served.url}/welcome"  # nothing was learned yet; without the token
+    page.context.clear_cookies()
+    page.goto(served.first_address)
+    assert page.url == f"{served.url}/photos"  # without the token
     (cookie,) = page.context.cookies()
     assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == (
         f"topicture-{served.access.port}",

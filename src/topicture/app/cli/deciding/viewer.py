@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from topicture.children import NEUTRAL_FOLDER
+from topicture.children import start_viewer
 from topicture.errors import TopictureError
 
 __all__ = ["open_in_viewer"]
@@ -26,11 +25,4 @@ def open_in_viewer(path: Path) -> None:
     program = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
     if program is None:
         raise TopictureError(f"{path}: no program to open it with (xdg-open is not installed)")
-    subprocess.Popen(
-        [program, str(path)],
-        cwd=NEUTRAL_FOLDER,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    start_viewer(program, path)
