@@ -19,7 +19,7 @@ const up = (share) => EDGE + (1 - share) * SIDE - 22;
 /** What was promised against what came true, one dot per bin, larger for more suggestions; the diagonal is perfect. */
 export function calibrationPlot(bins) {
   const most = Math.max(...bins.map((bin) => bin.n), 1);
-  const said = bins.map((bin) => `${percent(bin.promised)} promised, ${percent(bin.observed)} came true (${bin.n})`).join("; ");
+  const said = bins.map((bin) => `${percent(bin.promised)} promised, ${percent(bin.observed)} came true, of ${bin.n}`).join("; ");
   const plot = svg("svg", { viewBox: `0 0 ${SIDE + EDGE + 14} ${SIDE + EDGE + 18}`, class: "calibration", role: "img", "aria-label": `Calibration: ${said}` });
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
     plot.append(

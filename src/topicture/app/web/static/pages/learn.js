@@ -22,7 +22,7 @@ function controls() {
   const start = (kind, options) => () => startJob(kind, options?.()).catch(tell);
   return h("section", { class: "card stack", "aria-labelledby": "work-title" },
     h("h2", { id: "work-title" }, "Teach it what you know"),
-    h("p", { class: "soft" }, "It looks at the photos you tagged, tries several models on tags that it hides from itself, blends the best, and suggests words for the rest. You can go on reviewing meanwhile."),
+    h("p", { class: "soft" }, "It tries several models on tags that it hides from itself, blends the best, and suggests words for the rest. You can go on reviewing meanwhile."),
     h("div", { class: "row" },
       h("button", { type: "button", class: "primary", id: "learn-now", onclick: start("learn", () => ({ minutes: Number(minutes.value) })) }, "Learn"),
       h("label", { for: "minutes", class: "soft" }, "for at most"), minutes),

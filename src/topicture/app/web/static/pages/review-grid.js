@@ -126,7 +126,7 @@ function draw() {
   accept.disabled = !yes && !no;
   left.textContent = `${count(page.total)} to decide`;
   hint.textContent = page.line
-    ? "Click on what is wrong: above the line that rejects it. Below the line nothing is decided unless you tick it."
+    ? "Click on what is wrong: above the line that rejects it. Below it nothing is decided unless you tick it."
     : "The tool doubts all of these: tick the right ones, then reject the others (R), or go to the next tag (N).";
 }
 

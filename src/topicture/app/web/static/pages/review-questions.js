@@ -119,7 +119,7 @@ function finish() {
   main.replaceChildren(
     h("div", { class: "page-head" }, h("a", { class: "button quiet", href: "/review", "aria-label": "All tags" }, "‹ Tags"), choice, h("div", { class: "row grid-tools" }, historyButton())),
     h("div", { class: "empty" }, h("h1", {}, "No more questions"),
-      h("p", {}, order === "missing" ? "On the photos that you tagged, no likely word is missing." : "Every suggestion is answered, or was skipped just now. Skipped ones are asked again on the next visit."),
+      h("p", {}, order === "missing" ? "On the photos that you tagged, no likely word is missing." : "Every suggestion is answered, or was skipped just now. Skipped ones come again on the next visit."),
       h("div", { class: "row" }, h("a", { class: "button primary", href: "/review" }, "Overview"), asked.length ? h("button", { type: "button", onclick: goBack }, "Back to the last question") : undefined)));
 }
 

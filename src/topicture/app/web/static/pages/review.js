@@ -19,7 +19,7 @@ function nothing(decided) {
   return h("div", { class: "empty" },
     h("h2", {}, decided ? "All suggestions are answered" : "There is nothing to review yet"),
     h("p", {}, decided
-      ? "Learn again and the tool will have better suggestions; or look whether tags were left out on photos that you tagged yourself."
+      ? "Learn again for better suggestions; or look whether tags were left out on photos that you tagged yourself."
       : "Suggestions appear once the tool has learned from photos that have tags, and has looked at the others."),
     h("div", { class: "row" }, h("a", { class: "button primary", href: "/learn" }, "Learn"), h("a", { class: "button", href: "/review/questions?order=missing" }, "What was left out?"), historyButton()));
 }

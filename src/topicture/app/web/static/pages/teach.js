@@ -42,7 +42,7 @@ function open() {
   if (word) main.append(examples, hint, grid, bar);
   else {
     main.append(h("div", { class: "empty" }, h("h2", {}, "Teach a word by example"),
-      h("p", {}, "Name a word. Click on about five photos that have it, and on a few that have not. The rest of the collection is ranked at every click; then accept what is right with one key. The next time the tool learns, the word is part of it.")));
+      h("p", {}, "Name a word. Click on about five photos that have it, and on a few that have not. The rest of the collection is ranked at every click; then accept what is right with one key. The next learning will know the word.")));
     naming.focus();
   }
 }
@@ -91,11 +91,11 @@ function show(found) {
     ? "Every photo of the collection is decided."
     : ranked
       ? found.yes < 5
-        ? `Go on: click on ${plural(5 - found.yes, "more photo")} with ${word}. The ✕ on a photo, or X, says that it has it not.`
+        ? `Go on: click on ${plural(5 - found.yes, "more photo")} with ${word}; ✕ or X on what has it not.`
         : line
           ? `Click on what has ${word}; ✕ or X on what has it not. Photos above the line are accepted together.`
           : `No photo is likely yet: click on more that have ${word}, or move the line down to where they end (L) and accept.`
-      : `Click on photos that have ${word}. The ✕ on a photo, or X, says that it has it not.`;
+      : `Click on photos that have ${word}; ✕ or X on what has it not.`;
   draw();
 }
 

@@ -8,7 +8,7 @@ const main = document.querySelector("#main");
 const steps = h("ol", { class: "plain steps" });
 main.append(h("div", { class: "welcome" },
   h("h1", {}, "Your photos, in your own words"),
-  h("p", { class: "soft lead" }, "Topicture learns the tags of your collection and suggests them for the photos that have none. All of it happens on this computer; your photos are never changed and never leave it."),
+  h("p", { class: "soft lead" }, "Topicture learns the tags of your collection and suggests them for the photos that have none. Your photos are never changed and never leave this computer."),
   steps));
 
 let state = { photos: null, begun: false, status: null, job: null };
@@ -92,7 +92,7 @@ function teach(scanned, enough) {
 function learn(enough, learned) {
   if (!enough) return [];
   return [
-    h("p", { class: "soft" }, learned ? "It has learned your words. Learn again whenever you have tagged more." : "It tries several models on your photos and keeps what works: some minutes for a large collection."),
+    h("p", { class: "soft" }, learned ? "It has learned your words. Learn again whenever you have tagged more." : "It tries several models and keeps what works: some minutes for a large collection."),
     h("p", {}, h("button", { type: "button", class: learned ? "" : "primary", disabled: Boolean(state.job), onclick: () => startJob("learn", { minutes: 10 }).catch(tell) }, learned ? "Learn again" : "Learn now"))];
 }
 
