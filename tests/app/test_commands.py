@@ -130,7 +130,7 @@ def test_learn_tells_what_was_tried_and_how_long_it_may_take(root, topicture):
     lines = out.splitlines()
     assert any(line.split()[:3] == ["knn", "on", "descriptor"] for line in lines)
     assert "Time limit for trying and learning: 0.2 minutes (--budget)." in lines
-    assert any(line.startswith("Learned auto from") for line in lines)
+    assert any(line.startswith("Learned ") and "(model: auto" in line for line in lines)
 
 
 def test_learn_as_json(root, topicture):

@@ -122,7 +122,7 @@ def test_a_map_of_an_older_index_is_stale_and_one_made_anew_is_another(library):
     with library.reading() as catalog:
         before = map_summary(catalog)
     assert before.status == "ready"
-    library.annotate(workers=0)
+    library.annotate(workers=0, again=True)
     with library.reading() as catalog:
         assert map_summary(catalog).status == "stale"
         make_map(catalog)

@@ -48,7 +48,7 @@ def test_what_is_decided_while_suggestions_are_made_is_not_suggested(library, ve
         if stage == "Annotating" and not decided:
             decided.append(library.answer(image, word, verdict))
 
-    library.annotate(workers=0, report=decide_late)
+    library.annotate(workers=0, again=True, report=decide_late)
     assert decided
     with library.reading() as catalog:
         model = catalog.suggestions.newest().id

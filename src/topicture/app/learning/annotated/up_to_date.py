@@ -61,8 +61,9 @@ def standing(
         if index is None:
             return None
         index.check()
-        images = catalog.index_images()
-        catalog.features()
+        images, features = catalog.index_images(), catalog.features()
+        if features is not None and features.damage():
+            return None
     except TopictureError:  # damaged: made anew
         return None
     rows = catalog.database.execute("SELECT DISTINCT image FROM decisions WHERE id > ?", (note["decision"],))
