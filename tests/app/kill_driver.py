@@ -52,7 +52,7 @@ def run(root, before=lambda verb: None):
         library.learn("lsa", regions=False, workers=0)
     before("annotate")
     if library.models()[0].annotated is None:
-        library.annotate(workers=0)
+        library.annotate(workers=0, again=True)
     before("accept")
     if library.status().accepted_here == 0:
         library.accept_above(0.6)

@@ -47,7 +47,7 @@ def full(folder, left=0):
 def learned(tmp_path_factory):
     library = make_library(tmp_path_factory.mktemp("full") / "photos", n=24, tagged=16)
     library.learn("lsa", regions=False, workers=0)
-    library.annotate(workers=0)
+    library.annotate(workers=0, again=True)
     return library
 
 

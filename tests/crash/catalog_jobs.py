@@ -73,7 +73,7 @@ class Learning:
         for turn in ("first", "second"):
             library.learn("lsa", regions=False, workers=0)
             ack(f"learned-{turn}")
-            library.annotate(workers=0)
+            library.annotate(workers=0, again=True)
             ack(f"annotated-{turn}")
 
     def check(self, root, acks, before, after):
