@@ -80,7 +80,7 @@ def tag(
             print("no tags")
         for item in tags:
             answer = {"present": "yes", "rejected": "no"}.get(item.verdict, item.verdict)
-            print(printable(f"{answer:3}  {item.word}  ({FROM.get(item.source, item.source)})"))
+            print(printable(f"{answer!s:3}  {item.word}  ({FROM.get(item.source, item.source)})"))
 
 
 def _told_apart(library: Library, given: list[str], words: list[str]) -> tuple[list[str], list[str]]:
