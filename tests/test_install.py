@@ -78,7 +78,7 @@ def test_the_bill_of_materials_lists_what_users_install():
 
 def test_no_module_that_everybody_loads_needs_an_extra():
     """Every import that stands at the top of a module of ours is of a package of the base install, or of a figure."""
-    optional = ("cv2", "dask", "distributed", "faiss", "matplotlib", "onnx", "pi_heif", "rawpy", "watchfiles")
+    optional = ("cv2", "dask", "distributed", "faiss", "matplotlib", "onnx", "pi_heif", "rawpy")
     pattern = re.compile(rf"^(?:import|from) ({'|'.join(optional)})\b", flags=re.MULTILINE)
     figures = ROOT / "src" / "topicture" / "annotations" / "figures"
     found = {
