@@ -132,8 +132,9 @@ async def _schedule(host: str, port: int, tls: Path | None, started: dict, ready
         "distributed.scheduler.http.routes": [],
     }
     try:
+        package = distributed()  # before its settings are changed: what is new to Dask would be forgotten with them
         with dask.config.set(settings):
-            made = await distributed().Scheduler(
+            made = await package.Scheduler(
                 host=host,
                 port=port,
                 protocol="tcp" if tls is None else "tls",
@@ -145,8 +146,9 @@ async def _schedule(host: str, port: int, tls: Path | None, started: dict, ready
             ready.set()
             await started["end"].wait()
             await made.close()
-    except (OSError, ValueError) as error:
+    except Exception as error:  # whatever it is, somebody waits for an answer
         started["error"] = error
+    finally:
         ready.set()
 
 
