@@ -254,8 +254,12 @@ def _program():
     return typer.main.get_command(commands.app)
 
 
+_options = cache(commands._options)
+
+
 def _run_command() -> int:
-    with patch.object(commands, "app", _program()):
+    known = _options()
+    with patch.multiple(commands, app=_program(), _options=lambda: known):
         return commands.run()
 
 
