@@ -132,7 +132,8 @@ async def _schedule(host: str, port: int, tls: Path | None, started: dict, ready
         "distributed.scheduler.http.routes": [],
     }
     try:
-        package = distributed()  # before its settings are changed: what is new to Dask would be forgotten with them
+        # Imported before its settings are changed: what is new to Dask would be forgotten with them.
+        package = distributed()
         with dask.config.set(settings):
             made = await package.Scheduler(
                 host=host,
