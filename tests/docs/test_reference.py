@@ -11,6 +11,7 @@ import typer
 import typer.main
 
 import topicture
+import topicture.search
 from topicture import make_annotator, model_names
 from topicture.app.cli.commands import app
 
