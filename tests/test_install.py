@@ -1,5 +1,6 @@
 """What is installed: pins, their hashes, the bill of materials, and a wheel that is the same every time."""
 
+import ast
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib.metadata import distribution
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,19 @@ def test_no_module_that_everybody_loads_needs_an_extra():
         if figures not in path.parents
     }
     assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_the_tests_need_nothing_that_is_not_installed_for_them():
+    """A package that once was put here by hand would hide that it is missing everywhere else."""
+    providers, known = packages_distributions(), pins().keys()
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("*.py")}
+    for path, tree in trees.items():
+        nodes = list(ast.walk(tree))
+        names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+        for name in sorted({name.partition(".")[0] for name in names}):
+            found = {canonicalize_name(provider) for provider in providers.get(name, [])}
+            assert not found or found & known or found <= {"topicture", "topicture-experiments"}, (path, name)
 
 
 @pytest.fixture(scope="module")

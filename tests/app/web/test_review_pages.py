@@ -178,6 +178,10 @@ def test_a_server_that_is_killed_in_mid_review_loses_nothing(browser, served, un
         page.keyboard.press("r")
         page.get_by_text("The server does not answer.").wait_for()
         assert page.inner_text(".question") == f"{second[1]}?"  # asked again
+        page.keyboard.press("r")
+        page.wait_for_function(f"performance.getEntriesByName('{url}/api/decide').length > 2")
+        page.wait_for_timeout(100)
+        assert page.get_by_text("The server does not answer.").count() == 1  # told once, not stacked
         process = start(library.folder, unused_port)
         page.keyboard.press("r")
         eventually(lambda: verdicts(library) == {first: "present", second: "rejected"})

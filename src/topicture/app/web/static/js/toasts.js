@@ -6,6 +6,7 @@ export function toast(text, { action, trouble = false, seconds = trouble ? 12 : 
   const box = h("div", { class: trouble ? "toast trouble" : "toast" }, h("span", {}, text));
   if (action) box.append(h("button", { type: "button", onclick: () => (box.remove(), action.act()) }, action.label));
   const toasts = document.querySelector(".toasts");
+  [...toasts.children].find((shown) => shown.firstChild.textContent === text)?.remove(); // news is told once
   toasts.append(box);
   while (toasts.childElementCount > 3) toasts.firstElementChild.remove();
   setTimeout(() => box.remove(), 1000 * seconds);
