@@ -26,7 +26,6 @@ __all__ = ["FAILURES", "Trials", "Tried", "fitted", "why_failed"]
 # Members whose fits take longer than this, in hundredths of a second, first run a heat on one image in so many.
 _DEAR, _HEAT, _FEWEST_OF_HEAT = 1000, 4, 1000
 _QUICK, _RIVALS = 500, 3  # it runs against so many that take less than this
-_OF_FEW = 2.0  # on fewer images members add more to one another
 # Captions of the first fold that members are dropped by.
 _FEWEST_JUDGES = 60
 Callback = Callable[[Any], None] | None
@@ -302,7 +301,7 @@ class Trials:
             alone(self._asked(*side, part, hidden, left).p, self.p_w[0], captions) for side in sides
         )
         gain = gain_of(own, theirs, self.p_w[0], captions, self.half_of[self.fold_of == 0])
-        if gain < _OF_FEW * self._needed(member):
+        if gain < self._needed(member):
             raise _Dropped(f"a heat on {len(rows)} images", own, min(theirs, key=lambda one: one.nats))
 
     def _best(self, tried: Sequence[Answered], rows: np.ndarray) -> int:
