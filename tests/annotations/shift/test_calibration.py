@@ -144,7 +144,7 @@ def test_far_photos_get_the_promises_of_hidden_folders(shoots):
 def test_where_shoots_differ_less_is_accepted_than_hidden_tags_would_allow(shoots):
     corpus, places, truth, captions, known, near, far = shoots
     world, rows = find_worlds(corpus, places), np.flatnonzero(~corpus.tagged)
-    untagged = Untagged(rows, near.p[rows])
+    untagged = Untagged(corpus[rows], near.p[rows], [places[row] for row in rows])
     evidence = Evidence(corpus, captions, known, corpus.tagged, near, far, world, None, places, untagged)
     made, judged, promises = calibrate(evidence)
     told = made(near.p, corpus, places)

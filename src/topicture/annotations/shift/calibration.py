@@ -73,10 +73,11 @@ class Calibration(NamedTuple):
 
 
 class Untagged(NamedTuple):
-    """Word distributions (n, V) of photos that nobody tagged, and which photos of the corpus they are, (n,)."""
+    """Word distributions (n, V) of photos that nobody tagged, and their folders (n,); `Evidence` may lack them."""
 
-    rows: NDArray[np.int64]
+    corpus: Corpus
     p: Floats
+    places: Sequence[str] | None
 
 
 class Evidence(NamedTuple):
@@ -229,9 +230,8 @@ def _counted_on(
     Their weight keeps the bounds of a word from being drawn to those of others: a bound is no small sample.
     """
     assert evidence.untagged is not None
-    rows, p = evidence.untagged
-    places = None if evidence.places is None else [evidence.places[row] for row in rows.tolist()]
-    presence = found(p, evidence.corpus[rows], places)
+    photos, p, places = evidence.untagged
+    presence = found(p, photos, places)
     row, word = np.nonzero(presence >= SUGGESTED)
     some = presence[row, word]
     bound = no_better_than_answers(posterior.lower(some, word, CAUTION), some, word, answers)
