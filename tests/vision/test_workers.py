@@ -78,14 +78,14 @@ def test_what_fails_once_is_tried_again(tmp_path):
 
 def test_workers_that_cant_be_started_are_told_not_waited_for(monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
-    with pytest.raises(TopictureError, match="can't be started: .*No such file"):
+    with pytest.raises(TopictureError, match=r"can't be started: .*No such file"):
         run(abs, [-1, 2])
     pool = WarmPool(abs, 1, 30.0)
     try:
         with pytest.raises(TopictureError, match="can't be started"):
             pool.ask(-1).result(20)
         monkeypatch.undo()
-        with pytest.raises(TopictureError, match="can't do its work: .*pickle"):
+        with pytest.raises(TopictureError, match=r"can't do its work: .*pickle"):
             pool.ask(lambda: 0).result(20)
         assert pool.ask(-1).result(20) == 1
     finally:
