@@ -175,6 +175,16 @@ def test_answers_about_a_word_itself_lessen_what_others_allow():
     np.testing.assert_allclose(found, expected)
 
 
+def test_rejections_for_captioned_photos_say_nothing_that_captions_did_not(shoots):
+    """No answer about other photos would correct what they teach: promises would be off, and nobody told."""
+    corpus, _, truth, captions, known, near, _ = shoots
+    rejected = known & ~truth & ~captions
+    assert (rejected.sum(axis=0) >= 20).any()
+    without, _, _ = calibrate(Evidence(corpus, captions, known, corpus.tagged, near))
+    made, _, _ = calibrate(Evidence(corpus, captions, known, corpus.tagged, near, rejected=rejected))
+    np.testing.assert_array_equal(made(near.p, corpus), without(near.p, corpus))
+
+
 def test_a_calibration_is_stored_whole(shoots):
     corpus, places, truth, captions, known, near, far = shoots
     answered = known.copy()
