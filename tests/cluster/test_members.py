@@ -1,11 +1,16 @@
 """Schedulers come and go; one that can't start says so."""
 
+import asyncio
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from topicture.cluster import members
+from topicture.cluster.addresses import hush
+from topicture.cluster.engine import Cluster
 from topicture.errors import TopictureError
 
 TWICE = """
@@ -33,3 +38,38 @@ def test_a_scheduler_that_fails_in_whatever_way_is_not_waited_for(monkeypatch):
         members.scheduler("127.0.0.1", 0, None),
     ):
         pass
+
+
+def test_a_cluster_that_ends_is_told_in_one_line(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(Cluster, "_check_workers", lambda cluster: None)  # nobody works: all waits
+    hush()
+    with members.scheduler("127.0.0.1", 0, None) as made:
+        end = threading.Timer(
+            1, lambda: asyncio.run_coroutine_threadsafe(made.close(), made.loop.asyncio_loop)
+        )
+        end.start()
+        with (
+            pytest.raises(TopictureError, match="has ended; what was measured is kept") as told,
+            Cluster(made.address, tmp_path) as cluster,
+        ):
+            list(cluster.in_order(abs, [(-1,)]))
+        end.join()
+    assert "\n" not in str(told.value)
+    assert not capfd.readouterr().err
+
+
+def test_workers_go_when_some_have_ended_and_nobody_listens(monkeypatch):
+    commands = iter(["pass", "import sys; sys.stdin.read()"])
+
+    def start(workers, i, n):
+        return subprocess.Popen([sys.executable, "-c", next(commands)], stdin=subprocess.PIPE)
+
+    monkeypatch.setattr(members.Workers, "_start", start)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        workers = members.Workers(address, 2, host=None, tls=None, scratch="")
+        assert workers.processes[0].wait(20) == 0
+        assert not workers.cluster_ended()
+    assert workers.cluster_ended()
+    workers.end()
+    assert workers.cluster_ended()

@@ -89,6 +89,15 @@ def test_every_model_of_the_loop_gives_the_same_bits(name, members, corpus, tmp_
     assert numbers(there) == numbers(here)
 
 
+def test_work_waits_for_workers_that_are_not_there_yet(members, corpus, tmp_path, monkeypatch):
+    settings = SETTINGS | {"n_init": 1, "max_iter": 2}
+    here = make_annotator("gm-mixture", **settings).fit(corpus)
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        monkeypatch.setattr(cluster.client, "nthreads", dict)  # as the scheduler says while they restart
+        there = make_annotator("gm-mixture", **settings).fit(corpus)
+    assert numbers(there) == numbers(here)
+
+
 def test_neighbours_are_found_by_the_workers(members, tmp_path, monkeypatch):
     features = np.random.default_rng(0).normal(size=(300, 8))
     here = neighbours.nearest(features, features, 5)

@@ -101,10 +101,9 @@ def test_rows_in_float32_are_ranked_by_their_true_cosines(rng):
 
 
 def test_lists_on_disk_find_nearly_all_of_the_nearest(rng):
-    centres = rng.normal(size=(40, 16))
-    features = (centres[rng.integers(40, size=12_000)] + 0.5 * rng.normal(size=(12_000, 16))).astype(
-        np.float32
-    )
+    centres = rng.normal(size=(40, 17))  # a prime number of columns has no parts of one size
+    features = centres[rng.integers(40, size=12_000)] + 0.5 * rng.normal(size=(12_000, 17))
+    features = features.astype(np.float32)
     queries = features[:200]
     true, found = (nearest(queries, features, 10, search) for search in ("exact", "lists"))
     recall = np.mean([len(np.intersect1d(a, b)) / 10 for a, b in zip(true.rows, found.rows, strict=True)])

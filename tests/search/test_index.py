@@ -52,6 +52,18 @@ def brute_force(p, caption_length):
     ]
 
 
+def test_alternatives_that_are_all_improbable_are_found_even_so(tmp_path):
+    p = np.array([[1e-20, 0.5, 1e-20, 0.1, 2e-20], [0, 0.5, 3e-17, 0.1, 1e-40], [0, 0.5, 0, 0.5, 0]])
+    index = build(tmp_path, p)
+    either = index.scores("tiger OR water")
+    np.testing.assert_allclose(either[:2], np.log([4e-20, 3e-17]), rtol=1e-6)
+    assert either[2] == -np.inf
+    np.testing.assert_allclose(index.scores("tiger")[:2], np.log([3e-20, 1e-40]), rtol=1e-6)
+    tiny = {word: np.array([-800.0, -np.inf]) for word in index.parse("grass OR water").words}
+    found = log_scores(index.parse("grass OR water"), tiny.__getitem__)
+    np.testing.assert_allclose(found, [-800 + np.log(2), -np.inf])
+
+
 def test_alternatives_are_judged_by_themselves(tmp_path, probabilities):
     scores = build(tmp_path, probabilities).scores("grass OR water, -golden gate")
     p = probabilities

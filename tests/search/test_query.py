@@ -85,6 +85,7 @@ def test_syntax(text, terms):
         ("tiger OR | water", "OR stands alone"),
         ("tiger OR -water", "OR joins words that are wanted"),
         ("water -Water", "both wants 'water' and leaves it out"),
+        ("tiger OR water -Water", "both wants 'water' and leaves it out"),
     ],
 )
 def test_malformed_queries_are_refused_in_one_line(text, message):

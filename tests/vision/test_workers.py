@@ -1,6 +1,7 @@
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import tracemalloc
@@ -14,7 +15,7 @@ from topicture.children import NEUTRAL_FOLDER
 from topicture.errors import DataNotFound, TopictureError
 from topicture.vision import workers
 from topicture.vision.networks.deep import load_network
-from topicture.vision.workers import Failure, run_isolated
+from topicture.vision.workers import Failure, WarmPool, run_isolated
 
 
 class Poison:
@@ -73,6 +74,22 @@ def test_what_fails_once_is_tried_again(tmp_path):
     mark = str(tmp_path / "mark")
     die_once = f"import os\nif not os.path.exists({mark!r}):\n open({mark!r}, 'w').close()\n os._exit(1)"
     assert run(str, [Poison(exec, die_once), 5]) == {0: "None", 1: "5"}
+
+
+def test_workers_that_cant_be_started_are_told_not_waited_for(monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    with pytest.raises(TopictureError, match=r"can't be started: .*No such file"):
+        run(abs, [-1, 2])
+    pool = WarmPool(abs, 1, 30.0)
+    try:
+        with pytest.raises(TopictureError, match="can't be started"):
+            pool.ask(-1).result(20)
+        monkeypatch.undo()
+        with pytest.raises(TopictureError, match=r"can't do its work: .*pickle"):
+            pool.ask(lambda: 0).result(20)
+        assert pool.ask(-1).result(20) == 1
+    finally:
+        pool.close()
 
 
 def test_output_of_libraries_does_not_mix_with_answers():

@@ -21,9 +21,10 @@ def distributed() -> Any:
 
 
 def hush() -> None:
-    """Let Dask speak of errors only, in a program of ours."""
+    """Let Dask speak of errors only, in a program of ours, and not of a cluster that ended: we tell that ourselves."""
     distributed()  # sets its own levels when it is loaded
     logging.getLogger("distributed").setLevel(logging.ERROR)
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
 
 def is_loopback(host: str) -> bool:

@@ -9,6 +9,7 @@ import secrets
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -79,12 +80,27 @@ class Cluster(Engine):
                 ) from None
             make_folder(self._place)
             self.folder = stack.enter_context(work_folder(self._place))
+            stack.enter_context(self._told_if_it_ends())
             self._check_workers()
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
+
+    @contextmanager
+    def _told_if_it_ends(self) -> Iterator[None]:
+        """Whatever was going on: a fit must not take it for a fault of its own, so it is put into words only here."""
+        lost = CancelledError, distributed().KilledWorker, distributed().comm.CommClosedError
+        try:
+            yield
+        except (*lost, OSError) as error:
+            if not isinstance(error, lost) and self.client.status == "running":
+                raise  # a file's
+            raise TopictureError(
+                f"{self.address}: the cluster, or all that worked there, has ended; what was measured is kept: start "
+                "it and run the same again, or run that without a cluster"
+            ) from error
 
     def _check_workers(self) -> None:
         """All workers run what this process runs, and see what it writes."""

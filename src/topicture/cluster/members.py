@@ -7,6 +7,7 @@ isolated from the working folder, with one thread each, on a core of their own, 
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import threading
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, final
+from urllib.parse import urlsplit
 
 from topicture.children import start_python
 from topicture.cluster.addresses import DEFAULT_PORT, distributed, is_loopback, security_of
@@ -27,6 +29,7 @@ __all__ = ["LocalCluster", "Workers", "local_cluster", "scheduler"]
 _SERVE = ("topicture.cluster.worker_process", "serve")
 _ONE_DEVICE = "--xla_force_host_platform_device_count=1"
 START_SECONDS = 120.0
+LISTEN_SECONDS = 10.0
 
 
 @final
@@ -66,6 +69,20 @@ class Workers:
     def gone(self) -> list[int]:
         """Which of them have ended."""
         return [i for i, process in enumerate(self.processes) if process.poll() is not None]
+
+    def cluster_ended(self) -> bool:
+        """Whether there is nobody to work for: all have ended at once, or some, and nobody listens any more."""
+        gone = self.gone()
+        if not gone or len(gone) == len(self.processes):
+            return bool(gone)
+        where = urlsplit(str(self._order["address"]))
+        try:
+            socket.create_connection(
+                (where.hostname or "", where.port or DEFAULT_PORT), LISTEN_SECONDS
+            ).close()
+        except OSError:
+            return True
+        return False
 
     def mend(self) -> int:
         """Start new processes for those that died; how many these were."""

@@ -101,7 +101,8 @@ class ClusterShards(Shards):
         self._new = this._replace(noted=(self._n_kept + 1) % NOTE_EVERY == 0)
         orders, workers = self._orders(self._new)
         return self._summed(
-            orders, [{"workers": [worker], "allow_other_workers": True} for worker in workers]
+            orders,
+            [{"workers": [worker], "allow_other_workers": True} if worker else {} for worker in workers],
         )
 
     def run_some(self, model: Model, tables: Any, which: Sequence[int]) -> Any:
@@ -125,8 +126,11 @@ class ClusterShards(Shards):
         stats, bound = sums[0].result()
         return stats, float(bound)
 
-    def _orders(self, this: Pass) -> tuple[list[Order], list[str]]:
-        """Orders of equally many shards, a power of two, and who should have each: who had it before, while there."""
+    def _orders(self, this: Pass) -> tuple[list[Order], list[str | None]]:
+        """Orders of equally many shards, a power of two, and who should have each: who had it before, while there.
+
+        Where nobody is there, the orders wait for whoever comes.
+        """
         shards, workers = self._folder.shards, sorted(self._client.nthreads())
         size = 1 << max(0, int(math.log2(max(1, len(shards) / (ORDERS_PER_WORKER * max(1, len(workers)))))))
         firsts = range(0, len(shards), size)
@@ -142,7 +146,7 @@ class ClusterShards(Shards):
                 self._places[first] = chosen
                 loads[chosen] += 1
         return [self._order(first, size, (*self._kept, this)) for first in firsts], [
-            self._places[first] for first in firsts
+            self._places.get(first) for first in firsts
         ]
 
     def _order(self, first: int, size: int, passes: tuple[Pass, ...]) -> Order:

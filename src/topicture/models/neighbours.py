@@ -243,26 +243,32 @@ def _faiss() -> Any:
 def _flat(features: np.ndarray) -> Any:
     faiss = _faiss()
 
-    return _filled(faiss.IndexFlatIP(features.shape[1]), features)
-
-
-def _filled(index: Any, features: np.ndarray) -> Any:
+    index = faiss.IndexFlatIP(features.shape[1])
     for part in blocks(len(features), 4 * features.shape[1]):
         index.add(np.ascontiguousarray(features[part], np.float32))
     return index
 
 
+def _padded(rows: np.ndarray) -> np.ndarray:
+    """Single-precision rows with columns of zeros behind, so that each byte of a compressed row has as many columns."""
+    return np.pad(np.asarray(rows, np.float32), ((0, 0), (0, -rows.shape[1] % _COLUMNS_PER_BYTE)))
+
+
 def _lists(features: np.ndarray) -> Any:
     """Lists of compressed rows, in a file without a name that goes with the index."""
     faiss = _faiss()
-    N, K = features.shape
+    N = len(features)
     n_lists = max(1, int(_LISTS * N**0.5))
-    n_bytes = max(m for m in range(1, max(2, K // _COLUMNS_PER_BYTE + 1)) if K % m == 0)
-    index = faiss.IndexIVFPQ(faiss.IndexFlatIP(K), K, n_lists, n_bytes, 8, faiss.METRIC_INNER_PRODUCT)
     some = np.random.default_rng(0).choice(N, min(N, max(_ROWS_PER_LIST * n_lists, 10_000)), replace=False)
-    index.train(np.ascontiguousarray(features[np.sort(some)], np.float32))
+    sample = _padded(features[np.sort(some)])
+    K = sample.shape[1]
+    index = faiss.IndexIVFPQ(
+        faiss.IndexFlatIP(K), K, n_lists, K // _COLUMNS_PER_BYTE, 8, faiss.METRIC_INNER_PRODUCT
+    )
+    index.train(sample)
     index.nprobe = min(_PROBES, n_lists)
-    _filled(index, features)
+    for part in blocks(N, 4 * K):
+        index.add(_padded(features[part]))
     with tempfile.TemporaryDirectory(prefix="topicture-") as folder:
         path = str(Path(folder) / "lists")
         faiss.write_index(index, path)
@@ -274,7 +280,7 @@ def _nearest_by_lists(features: np.ndarray, n: int):
     n_candidates = min(_CANDIDATES * n + _N_SPARE, len(features))
 
     def find(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        _, candidates = index.search(queries.astype(np.float32), n_candidates)
+        _, candidates = index.search(_padded(queries), n_candidates)
         candidates = np.sort(candidates, axis=1)
         cosines = np.einsum("dk,dzk->dz", queries, features[candidates].astype(np.float64))
         cosines[candidates < 0] = -2.0  # lists with too few rows: no candidate

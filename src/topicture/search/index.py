@@ -35,6 +35,8 @@ __getattr__ = moved(__name__)  # names of earlier versions
 
 Floats = NDArray[np.float64]
 
+_LEAST = -1e-300  # ln(1 - p) nearer to 0 than this is too coarse to find p from
+
 
 class Hit(NamedTuple):
     """An image that a search found."""
@@ -215,10 +217,14 @@ def top_positions(scores: Floats, k: int) -> NDArray[np.int64]:
 
 def _log_any(rows: Sequence[np.ndarray]) -> Floats:
     """ln of the probability of at least one, from ln of each, judged by themselves."""
-    return rows[0] if len(rows) == 1 else _log_not(np.sum([_log_not(row) for row in rows], axis=0))
+    if len(rows) == 1:
+        return rows[0]
+    log_none = np.sum([_log_not(row) for row in rows], axis=0)
+    # Of probabilities that floating point hardly tells from 0, the chance of two at once is nothing.
+    return np.where(log_none < _LEAST, _log_not(log_none), np.logaddexp.reduce(rows))
 
 
 def _log_not(log_p: np.ndarray) -> Floats:
-    """ln(1 - p) from ln p; minus infinity for p = 1. Through expm1, which keeps the distance of p to 1 exact."""
+    """ln(1 - p) from ln p; minus infinity for p = 1. Keeps p as exact near 0 as its distance to 1 near 1."""
     with np.errstate(divide="ignore"):
-        return np.log(-np.expm1(log_p))
+        return np.where(log_p > -np.log(2), np.log(-np.expm1(log_p)), np.log1p(-np.exp(log_p)))

@@ -160,10 +160,10 @@ class Lexicon:
                 groups[-1][key] = word
             else:
                 groups.append({key: word})
-        wanted = {key: word for group in groups if len(group) == 1 for key, word in group.items()}
-        if both := wanted.keys() & unwanted.keys():
-            word = wanted[min(both)]
+        if both := {key for group in groups for key in group} & unwanted.keys():
+            word = unwanted[min(both)]
             raise QueryError(f"the query both wants {word.word!r} and leaves it out; keep one of the two")
+        wanted = {key: word for group in groups if len(group) == 1 for key, word in group.items()}
         any_of = dict.fromkeys(tuple(group.values()) for group in groups if len(group) > 1)
         return Query(tuple(wanted.values()), tuple(unwanted.values()), tuple(any_of))
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import PIL
 
 from topicture.collection.identity import seen_id
 from topicture.collection.words import printable
 from topicture.errors import ImageError
 from topicture.vision.cache import FeatureCache
 from topicture.vision.measure import Measured, Task, Unmeasured, content_id, exact_id
-from topicture.vision.read import READ_VERSION, Unreadable, check_file, optional_decoders
+from topicture.vision.read import Unreadable, check_file, decoder_key
 from topicture.vision.recipe import Recipe
 from topicture.vision.worker_process import Failure
 
@@ -55,7 +54,7 @@ class Shelf:
         self.cache = cache
         self.keys = recipe.keys(extra)
         # A decoder of another version may read what this one can't; a crash may be another descriptor's fault.
-        self._unreadable = f"read{READ_VERSION} pillow{PIL.__version__} {optional_decoders()}"
+        self._unreadable = decoder_key()
         self._unmeasurable = " + ".join([self._unreadable, *self.keys.values()])
 
     def missing(self, content: bytes) -> tuple[str, ...]:

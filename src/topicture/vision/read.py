@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+import PIL
 from PIL import Image, UnidentifiedImageError
 
 from topicture.collection.kinds import reads_heic, reads_raw
@@ -35,6 +36,7 @@ __all__ = [
     "Source",
     "Unreadable",
     "check_file",
+    "decoder_key",
     "open_picture",
     "optional_decoders",
     "read",
@@ -215,6 +217,11 @@ def _has_decoder(name: str) -> bool:
 def optional_decoders() -> str:
     """Which of the packages are installed that not everybody needs: what can't be read without one may be with it."""
     return f"heic{reads_heic():d} raw{reads_raw():d}"
+
+
+def decoder_key() -> str:
+    """Who reads photos here: with another key, a photo that could not be read is worth another try."""
+    return f"read{READ_VERSION} pillow{PIL.__version__} {optional_decoders()}"
 
 
 def _not_a_photo(content: bytes) -> str:

@@ -16,7 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from queue import SimpleQueue
 from subprocess import PIPE
@@ -192,8 +192,12 @@ class _Driver(threading.Thread):
                 self._finished.put((number, self._answer(task)))
             except TopictureError as error:
                 self._finished.put((number, error))
-        if self._worker is not None:
-            self._worker.close()
+            except Exception as error:  # whoever waits for the answer must get one
+                told = TopictureError(f"a worker process can't do its work: {type(error).__name__}: {error}")
+                told.__cause__ = error
+                self._dismiss()  # it may have got half of a task
+                self._finished.put((number, told))
+        self._dismiss()
 
     def stop(self) -> None:
         """Leave the current task; the thread ends soon after."""
@@ -207,17 +211,20 @@ class _Driver(threading.Thread):
             if self._stopping:
                 break
             if self._worker is not None and self._worker.n_done == self._tasks_per_worker:
-                self._worker.close()
-                self._worker = None
+                self._dismiss()
             if self._worker is None:
                 self._worker = self._hire()
             try:
                 return self._worker.ask(task, self._timeout)
             except _Died as death:
                 cause = str(death)
-                self._worker.close()
-                self._worker = None
+                self._dismiss()
         return Failure(f"its decoder {cause}, twice: set aside", lasting=True)
+
+    def _dismiss(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
 
 
 class _Died(Exception):
@@ -235,10 +242,15 @@ class _Worker:
     ) -> None:
         self.n_done = 0
         self._records = records
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
-        self._process = start_python(
-            *_SERVE, environment=environment, stdin=PIPE, stdout=PIPE, stderr=self._errors
-        )
+        try:
+            with ExitStack() as until_started:
+                self._errors = until_started.enter_context(tempfile.TemporaryFile())
+                self._process = start_python(
+                    *_SERVE, environment=environment, stdin=PIPE, stdout=PIPE, stderr=self._errors
+                )
+                until_started.pop_all()  # `close` closes it
+        except OSError as error:  # no room for temporary files, or too many processes
+            raise TopictureError(f"a worker process can't be started: {error}") from error
         try:
             self._exchange(order, START_SECONDS)
         except _Died as death:

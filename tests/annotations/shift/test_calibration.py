@@ -144,7 +144,7 @@ def test_far_photos_get_the_promises_of_hidden_folders(shoots):
 def test_where_shoots_differ_less_is_accepted_than_hidden_tags_would_allow(shoots):
     corpus, places, truth, captions, known, near, far = shoots
     world, rows = find_worlds(corpus, places), np.flatnonzero(~corpus.tagged)
-    untagged = Untagged(rows, near.p[rows])
+    untagged = Untagged(corpus[rows], near.p[rows], [places[row] for row in rows])
     evidence = Evidence(corpus, captions, known, corpus.tagged, near, far, world, None, places, untagged)
     made, judged, promises = calibrate(evidence)
     told = made(near.p, corpus, places)
@@ -173,6 +173,16 @@ def test_answers_about_a_word_itself_lessen_what_others_allow():
         0.9,
     ]  # where three answers are as sure; elsewhere nothing is raised
     np.testing.assert_allclose(found, expected)
+
+
+def test_rejections_for_captioned_photos_say_nothing_that_captions_did_not(shoots):
+    """No answer about other photos would correct what they teach: promises would be off, and nobody told."""
+    corpus, _, truth, captions, known, near, _ = shoots
+    rejected = known & ~truth & ~captions
+    assert (rejected.sum(axis=0) >= 20).any()
+    without, _, _ = calibrate(Evidence(corpus, captions, known, corpus.tagged, near))
+    made, _, _ = calibrate(Evidence(corpus, captions, known, corpus.tagged, near, rejected=rejected))
+    np.testing.assert_array_equal(made(near.p, corpus), without(near.p, corpus))
 
 
 def test_a_calibration_is_stored_whole(shoots):

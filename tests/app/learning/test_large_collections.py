@@ -5,12 +5,16 @@ import pytest
 from photo_folder import copy_library, learn, make_library
 from scipy import sparse
 
+from topicture.annotations.choice.presence import thresholds
+from topicture.annotations.choice.trials import HeldOut, held_out
+from topicture.annotations.shift.worlds import find_worlds
 from topicture.app.learning import choosing, learning, training_tags
 from topicture.app.learning.annotating import annotate
-from topicture.app.learning.training_tags import gather
+from topicture.app.learning.training_tags import TrainingTags, gather
 from topicture.app.verbs.library import Library
-from topicture.corpus import Vocabulary
+from topicture.corpus import Corpus, Vocabulary
 from topicture.models import base
+from topicture.models.registry import make_annotator
 from topicture.search import files
 from topicture.store import Catalog
 
@@ -53,6 +57,40 @@ def test_learning_of_large_tables_is_trusted_as_much(library, monkeypatch):
     after = library.learn("knn", regions=False, workers=0)
     assert after.trials == before.trials
     assert abs(after.calibration_error - before.calibration_error) < 0.02
+
+
+def test_photos_unlike_the_tagged_ones_of_large_tables_are_trusted_as_little(rng, monkeypatch):
+    shoot = np.repeat(np.arange(12), 20)
+    usual = rng.random((12, 6)) < 0.5
+    words = (rng.random((240, 6)) < 0.7) & usual[shoot]
+    words[np.arange(240), rng.integers(0, 6, 240)] = True
+    looks = rng.normal(size=(12, 24))[shoot] + words @ rng.normal(size=(6, 24)) + rng.normal(size=(240, 24))
+    tagged, none = shoot < 6, np.zeros_like(words)
+    captions = words & tagged[:, None]
+    corpus = Corpus.from_arrays(
+        captions.astype(float), image_ids=[f"{i:03d}" for i in range(240)], descriptor=looks
+    )
+    known = np.repeat(tagged[:, None], 6, axis=1)
+    tags = TrainingTags([], corpus.vocabulary, [], captions, known, none, tagged, captions, none, ())
+    places = [f"shoot {number}" for number in shoot]
+    world, rows = find_worlds(corpus, places), np.flatnonzero(tagged)
+    assert world is not None
+    model = make_annotator("knn").fit(corpus)
+    near, far = (
+        HeldOut(found.p[rows], found.fold_of[rows], rows)
+        for groups in (np.arange(240), world.groups)
+        for found in [held_out(lambda: make_annotator("knn"), corpus, groups=groups, n_folds=3)]
+    )
+
+    def accepted():
+        found = learning._trusted(corpus, tags, np.arange(240), near, far, world, places, model, 0)
+        presence = found.calibration(model.annotate(corpus), corpus, places)
+        return presence >= thresholds(found.pairs, 6, 0.7)
+
+    whole = accepted()
+    monkeypatch.setattr(learning, "MOST_PAIRS", 0)
+    assert whole[~tagged].any()
+    np.testing.assert_array_equal(accepted(), whole)
 
 
 def test_a_named_model_is_judged_on_a_part_of_many(library, monkeypatch):

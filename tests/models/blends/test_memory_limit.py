@@ -70,6 +70,17 @@ def test_answers_are_kept_of_as_many_images_as_memory_allows():
     assert most_judged(10_000, 19, 1e9) < most_judged(10_000, 19, 4e9)
 
 
+def test_a_group_too_large_to_be_judged_leaves_room_for_others(rng):
+    groups, fold_of = np.arange(600), rng.integers(3, size=600)
+    groups[:200], fold_of[:200] = 0, 0
+    for seed in range(20):
+        assert (thinned(fold_of, groups, 120, seed) >= 0).sum() == 120
+    fold_of[200:] = 1 + np.arange(400) % 2  # nothing else is in its fold
+    thin = thinned(fold_of, groups, 120, 0)
+    assert np.bincount(thin[thin >= 0]).tolist()[0] == 200
+    assert (thin[200:] >= 0).sum() == 120
+
+
 def test_of_a_group_all_images_are_judged_or_none(rng):
     groups = np.repeat(np.arange(40), 3)
     fold_of = np.repeat(rng.permutation(np.arange(40) % 3), 3)

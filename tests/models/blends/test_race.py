@@ -178,6 +178,14 @@ def test_what_was_not_judged_is_tried_again(corpus):
     assert next(m for m in members if m.title == "knn on descriptor").settings == (rows[0].settings,)
 
 
+@pytest.mark.parametrize("settings", [{"gone": 1}, {"n_neighbours": -3, "power": 2.0}, {}])
+def test_settings_that_are_no_longer_compared_are_forgotten(corpus, settings):
+    members = members_for(corpus, ["knn"])
+    again, others = members_again(members, [FormerRow("knn on descriptor", settings, 1.0, "used")])
+    assert again == members
+    assert not others
+
+
 def test_dear_members_on_a_view_without_anything_to_see_are_not_tried(corpus, monkeypatch):
     monkeypatch.setattr("topicture.models.blends.work._HUNDREDTHS", {"knn": 1, "ridge": 600})
     monkeypatch.setattr("topicture.models.blends.work._OF_WORDS", {})

@@ -78,6 +78,11 @@ def test_key_follows_weights_and_manifest_and_nothing_else(tmp_path):
         ({"std": [1, 0, 1]}, "std positive"),
         ({"mean": ["a", "b", "c"]}, "wrong type"),
         ({"mean": 3}, "wrong type"),
+        ({"mean": [float("nan"), 1, 1]}, "finite"),
+        ({"std": [1, float("inf"), 1]}, "finite"),
+        ({"std": [1, 1, 10**400]}, "wrong type"),
+        ({"model": 5}, "model must be a text"),
+        ({"pooled": ["x"]}, "pooled must be a text"),
         ({"maps": []}, "name a pooled output"),
     ],
 )
@@ -89,6 +94,9 @@ def test_bad_manifest_says_why(changes, message, tmp_path):
 def test_manifest_that_is_no_json(tmp_path):
     path = tmp_path / "x.json"
     path.write_text("{")
+    with pytest.raises(ModelFileError, match="JSON"):
+        network_graph(path)
+    path.write_text("[" * 100_000)
     with pytest.raises(ModelFileError, match="JSON"):
         network_graph(path)
     path.write_text("[1]")

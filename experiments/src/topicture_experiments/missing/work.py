@@ -20,7 +20,7 @@ from topicture.annotations.choice.trials import HeldOut, settings_for
 from topicture.annotations.measures.metrics import summary
 from topicture.annotations.shift.completeness import STRATA
 from topicture.annotations.shift.worlds import FarWorld, find_worlds
-from topicture.app.learning.calibrating import trust
+from topicture.app.learning.calibrating import some_untagged, trust
 from topicture.app.learning.choosing import N_FAR_FOLDS
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.app.verbs.asking.drawing_lots import strata_order
@@ -142,7 +142,7 @@ def _now(
         models.far,
         models.world,
         places=made.places,
-        annotate=models.annotator.annotate,
+        untagged=some_untagged(corpus, known.any(axis=1), made.places, models.annotator.annotate, SEED),
         seed=SEED,
     )
     presence = trusted.calibration(models.p, corpus, made.places)

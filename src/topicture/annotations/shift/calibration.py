@@ -3,7 +3,7 @@
 1. `Presence` from hidden tags, once with random folds (the world near the tagged photos) and, where untagged photos are
    far from them, once with whole groups hidden (the far world).
 2. A photo gets both, in the proportion in which it is far (`worlds`).
-3. Answers about single words teach what a rejected word looks like (`denials`) and correct the outcome (`answered`).
+3. Answers about untagged photos teach what a rejected word looks like (`denials`) and correct the outcome (`answered`).
 4. Where there are two worlds, what is accepted unseen must hold with the caution that hidden groups have taught.
 
 A group's own words are not in the vocabulary of a model that has not seen the group; so, where a group is hidden, words
@@ -73,10 +73,11 @@ class Calibration(NamedTuple):
 
 
 class Untagged(NamedTuple):
-    """Word distributions (n, V) of photos that nobody tagged, and which photos of the corpus they are, (n,)."""
+    """Word distributions (n, V) of photos that nobody tagged, and their folders (n,); `Evidence` may lack them."""
 
-    rows: NDArray[np.int64]
+    corpus: Corpus
     p: Floats
+    places: Sequence[str] | None
 
 
 class Evidence(NamedTuple):
@@ -185,7 +186,10 @@ def _with_answers(
 ) -> tuple[Calibration, JudgedPairs, JudgedPairs]:
     rows = np.flatnonzero(asked.any(axis=1))
     present: Bools = np.asarray(evidence.known & (evidence.truth > 0.5))
-    rejected = np.zeros_like(present) if evidence.rejected is None else evidence.rejected
+    # Captions say already what their photos lack. A term that only they had taught would be corrected by no answer.
+    rejected = np.zeros_like(present)
+    if evidence.rejected is not None:
+        rejected[~evidence.captioned] = evidence.rejected[~evidence.captioned]
     if found.centre.size and (rejected.sum(axis=0) >= FEWEST_REJECTIONS).any():
         looks = look_rows(evidence.corpus, found.centre)
         found = found._replace(denials=fit_denials(looks, present, rejected))
@@ -229,9 +233,8 @@ def _counted_on(
     Their weight keeps the bounds of a word from being drawn to those of others: a bound is no small sample.
     """
     assert evidence.untagged is not None
-    rows, p = evidence.untagged
-    places = None if evidence.places is None else [evidence.places[row] for row in rows.tolist()]
-    presence = found(p, evidence.corpus[rows], places)
+    photos, p, places = evidence.untagged
+    presence = found(p, photos, places)
     row, word = np.nonzero(presence >= SUGGESTED)
     some = presence[row, word]
     bound = no_better_than_answers(posterior.lower(some, word, CAUTION), some, word, answers)

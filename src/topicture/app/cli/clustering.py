@@ -59,7 +59,7 @@ def cluster(
         members = Workers(address, workers, host=None, tls=tls, scratch=scratch)
         try:
             _tell(address, workers, as_json)
-            while len(members.gone()) < workers:  # all at once: the cluster has ended
+            while not members.cluster_ended():
                 members.mend()
                 time.sleep(1)
         finally:

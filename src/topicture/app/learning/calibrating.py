@@ -14,7 +14,7 @@ from topicture.annotations.shift.worlds import TAGS, FarWorld
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
 
-__all__ = ["MOST_FAR", "Trusted", "differing", "trust"]
+__all__ = ["MOST_FAR", "Trusted", "differing", "some_untagged", "trust"]
 
 Floats = NDArray[np.float64]
 
@@ -43,19 +43,18 @@ def trust(
     world: FarWorld | None,
     *,
     places: Sequence[str] | None = None,
-    annotate: Callable[[Corpus], Floats] | None = None,
+    untagged: Untagged | None = None,
     seed: int = 0,
 ) -> Trusted:
     """Calibrate the answers of models that had not seen the tags; `kept` are the rows of `tags` in the corpus.
 
-    `annotate` asks the model itself: about some of the untagged photos, where these are unlike the tagged ones.
+    `untagged` is what the model itself says of some untagged photos, for where these are unlike the tagged ones.
     """
     truth, known, captioned = tags.truth[kept], tags.known[kept], tags.captioned[kept]
     completeness = None
     soft: Any = truth
     if tags.asked[kept].sum() >= FEWEST_QUESTIONS:
         completeness, soft = _completed(tags, kept, near, seed)
-    untagged = None if world is None or annotate is None else _some_untagged(corpus, known, annotate, seed)
     evidence = Evidence(
         corpus, soft, known, captioned, near, far, world, tags.rejected[kept], places, untagged
     )
@@ -68,16 +67,21 @@ def trust(
     return Trusted(calibration, judged, pairs, completeness)
 
 
-def _some_untagged(
-    corpus: Corpus, known: NDArray[np.bool_], annotate: Callable[[Corpus], Floats], seed: int
+def some_untagged(
+    corpus: Corpus,
+    judged: NDArray[np.bool_],
+    places: Sequence[str],
+    annotate: Callable[[Corpus], Floats],
+    seed: int,
 ) -> Untagged | None:
-    """What is told of photos that nobody said anything about; None where there are none."""
+    """What is told of some of the photos that nobody said anything about, not `judged` (D,); None: there are none."""
     by_id = np.argsort(corpus.image_ids, kind="stable")
-    silent = by_id[~known[by_id].any(axis=1)]
+    silent = by_id[~judged[by_id]]
     if not len(silent):
         return None
     rows = np.sort(np.random.default_rng(seed).permutation(silent)[:MOST_UNTAGGED])
-    return Untagged(rows, np.asarray(annotate(corpus[rows].without_captions()), np.float64))
+    some = corpus[rows].without_captions()
+    return Untagged(some, np.asarray(annotate(some), np.float64), [places[row] for row in rows])
 
 
 def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple[Completeness, Floats]:

@@ -11,7 +11,7 @@ from topicture.annotations.choice.presence import JudgedPairs, calibration_error
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
 from topicture.annotations.shift.completeness import Completeness
 from topicture.annotations.shift.worlds import FarWorld, find_worlds
-from topicture.app.learning.calibrating import Trusted, differing, trust
+from topicture.app.learning.calibrating import Trusted, differing, some_untagged, trust
 from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
@@ -210,17 +210,17 @@ def _trusted(
     seed: int,
 ) -> Trusted:
     """How far the model is to be trusted, found on the photos that there are answers for where all are too many."""
+    untagged = None
+    if world is not None:  # of all photos: those that there are answers for are tagged
+        untagged = some_untagged(corpus, tags.judged[kept], places, annotator.annotate, seed)
     if len(corpus) * corpus.n_words <= MOST_PAIRS:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
-        return trust(
-            corpus, tags, kept, near, far, world, places=places, annotate=annotator.annotate, seed=seed
-        )
+        return trust(corpus, tags, kept, near, far, world, places=places, untagged=untagged, seed=seed)
     rows = np.arange(len(corpus)) if near.rows is None else near.rows
     if world is not None:
         world = world._replace(groups=world.groups[rows], near=world.near[rows], hidden=world.hidden[rows])
     some, tags, own = near.of(corpus), tags.at(np.asarray(kept)[rows]), [places[i] for i in rows]
-    annotate = annotator.annotate
-    return trust(some, tags, np.arange(len(rows)), near, far, world, places=own, annotate=annotate, seed=seed)
+    return trust(some, tags, np.arange(len(rows)), near, far, world, places=own, untagged=untagged, seed=seed)
 
 
 def look_at(

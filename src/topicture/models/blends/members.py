@@ -89,8 +89,10 @@ def members_again(
         row = rows.get(member.title)
         if row is None or row.note.startswith(_NOT_JUDGED):
             again.append(member)
-        elif row.weight > 0:
+        elif row.weight > 0 and row.settings in member.settings:
             again.append(member._replace(settings=(row.settings,)))
+        elif row.weight > 0:  # another version compared other settings, or there were fewer photos
+            again.append(member)
         else:
             others[member.title] = _AGAIN + row.note.removeprefix(_AGAIN)
     return again, others

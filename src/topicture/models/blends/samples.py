@@ -13,18 +13,28 @@ _MOST_TAGGED = 6000
 
 
 def thinned(fold_of: np.ndarray, groups: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Folds of about `most` images; the captions of others are never hidden. Images of one group stay together."""
+    """Folds of about `most` images; the captions of others are never hidden. Images of one group stay together.
+
+    Groups are taken in random order. One that does not fit is passed over; the smallest of a fold that would be empty
+    is taken even so.
+    """
     inside = np.flatnonzero(fold_of >= 0)
     if len(inside) <= most:
         return fold_of
     group = np.unique(np.asarray(groups)[inside], return_inverse=True)[1]
     if group.max() == 0:  # dealt out one by one
         group = np.arange(len(inside))
-    place = np.random.default_rng((seed, most)).permutation(group.max() + 1)[group]
-    before = np.cumsum(np.bincount(place))  # images in the groups up to a place
-    kept = inside[(before <= most)[place]]
-    if len(np.unique(fold_of[kept])) <= fold_of.max():  # a fold would be empty
-        return fold_of
+    sizes = np.bincount(group)
+    chosen = np.zeros(len(sizes), bool)
+    room = most
+    for one in np.random.default_rng((seed, most)).permutation(len(sizes)):
+        if sizes[one] <= room:
+            chosen[one] = True
+            room -= sizes[one]
+    for fold in np.setdiff1d(fold_of[inside], fold_of[inside][chosen[group]]):
+        its_own = np.unique(group[fold_of[inside] == fold])
+        chosen[its_own[np.argmin(sizes[its_own])]] = True
+    kept = inside[chosen[group]]
     found = np.full_like(fold_of, -1)
     found[kept] = fold_of[kept]
     return found

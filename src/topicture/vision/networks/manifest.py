@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import importlib.util
 import json
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -59,12 +60,18 @@ class Manifest:
     maps: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        texts = {key: getattr(self, key) for key in ("model", "name", "layout", "input", "pooled")}
+        if wrong := [key for key, value in texts.items() if not isinstance(value, str)]:
+            raise ModelFileError(f"manifest {self.name}: {wrong[0]} must be a text, not {texts[wrong[0]]!r}")
         if not isinstance(self.size, int) or not 16 <= self.size <= 2048:
             raise ModelFileError(f"manifest {self.name}: size must be 16 to 2048 pixels, not {self.size!r}")
         if self.layout not in ("NCHW", "NHWC"):
             raise ModelFileError(f"manifest {self.name}: layout must be NCHW or NHWC, not {self.layout!r}")
-        if len(self.mean) != 3 or len(self.std) != 3 or min(self.std) <= 0:
-            raise ModelFileError(f"manifest {self.name}: mean and std need three numbers, std positive")
+        finite = all(map(math.isfinite, (*self.mean, *self.std)))
+        if len(self.mean) != 3 or len(self.std) != 3 or not finite or min(self.std) <= 0:
+            raise ModelFileError(
+                f"manifest {self.name}: mean and std need three numbers, finite, std positive"
+            )
         if not self.pooled and not self.maps:
             raise ModelFileError(f"manifest {self.name}: name a pooled output, or maps, or both")
 
@@ -75,7 +82,7 @@ class Manifest:
             values = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise DataNotFound(f"no network called {path}: give lite0, lite2 or a manifest's path") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ModelFileError(f"{path.name}: not a JSON manifest ({error})") from error
         known = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or not {"model", "size"} <= values.keys() <= known:
@@ -88,7 +95,7 @@ class Manifest:
             return cls(**{"name": path.stem, **values, **numbers, "maps": maps})
         except ModelFileError:
             raise
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ModelFileError(f"{path.name}: a value has the wrong type ({error})") from error
 
 

@@ -1,6 +1,7 @@
 """Small pictures and the facts of photos, kept by picture identity: one SQLite file in a catalog's cache folder.
 
-pictures     (content, width, height, taken, reason): what the header says, or why the photo can't be read
+pictures     (content, width, height, taken, reason): what the header says; `reason` is an earlier version's
+reasons      (content, decoder, reason, at): why, by that decoder, the photo can't be read
 thumbnails   (content, size, jpeg, used): small ones for good, large ones until there are too many
 
 It can be removed at any time and is filled again.
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 from topicture.atomic import make_folder
 from topicture.errors import TopictureError
+from topicture.vision.read import decoder_key
 from topicture.vision.thumbnails.making import Made
 
 __all__ = ["FILE_NAME", "PictureFacts", "ThumbnailCache"]
@@ -25,12 +27,17 @@ FILE_NAME = "thumbnails.sqlite"
 LARGE_BYTES = 512 << 20
 """So much room large pictures may take; those that nobody looked at for longest go first."""
 
+REASON_SECONDS = 3600.0
+"""So long a reason keeps a photo from being tried when it is looked at: a busy machine is one, too."""
+
 _VERSION = 1
 _MOST_VALUES = 500  # in one statement
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS pictures (content BLOB PRIMARY KEY, width INTEGER, height INTEGER, taken TEXT,
                                      reason TEXT) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS pictures_by_date ON pictures (taken);
+CREATE TABLE IF NOT EXISTS reasons (content BLOB PRIMARY KEY, decoder TEXT NOT NULL, reason TEXT NOT NULL,
+                                    at REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS thumbnails (content BLOB NOT NULL, size TEXT NOT NULL, jpeg BLOB NOT NULL,
                                        used REAL NOT NULL, PRIMARY KEY (content, size));
 CREATE INDEX IF NOT EXISTS thumbnails_by_use ON thumbnails (size, used, length(jpeg));
@@ -52,6 +59,7 @@ class ThumbnailCache:
     def __init__(self, folder: str | os.PathLike, large_bytes: int = LARGE_BYTES) -> None:
         self.path = Path(folder) / FILE_NAME
         self._large_bytes = large_bytes
+        self._decoder = decoder_key()
         self._lock = threading.Lock()
         with self._plainly():
             make_folder(self.path.parent)
@@ -100,10 +108,12 @@ class ThumbnailCache:
         return None if row is None else bytes(row[0])
 
     def reason(self, content: bytes) -> str | None:
-        """Why a picture can't be shown, where that is known."""
+        """Why a picture can't be shown, where that was found not long ago by the decoders of today."""
+        now = time.time()
         with self._plainly():
             row = self._database.execute(
-                "SELECT reason FROM pictures WHERE content = ?", (content,)
+                "SELECT reason FROM reasons WHERE content = ? AND decoder = ? AND at BETWEEN ? AND ?",
+                (content, self._decoder, now - REASON_SECONDS, now),
             ).fetchone()
         return None if row is None else row[0]
 
@@ -116,6 +126,7 @@ class ThumbnailCache:
                     "INSERT OR REPLACE INTO pictures VALUES (?, ?, ?, ?, NULL)",
                     (content, made.width, made.height, made.taken),
                 )
+                self._database.execute("DELETE FROM reasons WHERE content = ?", (content,))
                 self._database.executemany(
                     "INSERT OR REPLACE INTO thumbnails VALUES (?, ?, ?, ?)",
                     [(content, size, jpeg, now) for size, jpeg in made.jpegs.items()],
@@ -147,7 +158,8 @@ class ThumbnailCache:
         """Remember that a picture can't be read."""
         with self._plainly():
             self._database.execute(
-                "INSERT OR REPLACE INTO pictures VALUES (?, NULL, NULL, NULL, ?)", (content, reason)
+                "INSERT OR REPLACE INTO reasons VALUES (?, ?, ?, ?)",
+                (content, self._decoder, reason, time.time()),
             )
 
     def sizes(self, contents: Sequence[bytes]) -> dict[bytes, PictureFacts]:
@@ -165,7 +177,12 @@ class ThumbnailCache:
         return found
 
     def missing(self, contents: Iterable[bytes]) -> list[bytes]:
-        """Those that were never looked at, in order."""
+        """Those that were never looked at, or by other decoders in vain, in order."""
         with self._plainly():
-            known = {bytes(content) for (content,) in self._database.execute("SELECT content FROM pictures")}
+            rows = self._database.execute(
+                "SELECT content FROM pictures WHERE width IS NOT NULL "
+                "UNION ALL SELECT content FROM reasons WHERE decoder = ?",
+                (self._decoder,),
+            )
+            known = {bytes(content) for (content,) in rows}
         return [content for content in contents if content not in known]
