@@ -1,7 +1,8 @@
 // Single questions: one photo, one word, one key.
 import { get, post } from "../js/api.js";
-import { decide, painted, takeBack, takeBackKeys, timeLeft } from "../js/decisions.js";
+import { decide, painted, timeLeft } from "../js/decisions.js";
 import { count, h, percent, picture } from "../js/dom.js";
+import { undo } from "../js/frame.js";
 import { historyButton } from "../js/history.js";
 import { shortcut } from "../js/keys.js";
 import { tell } from "../js/toasts.js";
@@ -154,7 +155,7 @@ function ask(entry) {
 function goBack() {
   const last = asked.at(-1);
   if (last && !last.verdict) ask(last);
-  else takeBack();
+  else undo();
 }
 
 document.addEventListener("topicture-undone", ({ detail }) => {
@@ -167,7 +168,6 @@ document.addEventListener("topicture-undone", ({ detail }) => {
 shortcut(["a", "y"], "Yes", (event) => answer(event, "present"));
 shortcut(["r", "x"], "No", (event) => answer(event, "rejected"));
 shortcut(["Space", "s"], "Skip: not sure", (event) => answer(event));
-takeBackKeys();
 shortcut("Backspace", "Back to the question before", goBack);
 shortcut("t", "All tags", () => location.assign("/review"));
 
