@@ -1,4 +1,4 @@
-"""What was decided and is shown but not stored yet: it is not lost when the page is left, and taken back in its turn."""
+"""What was decided and is shown but not stored yet: not lost when the page is left, and taken back in its turn."""
 
 import threading
 
