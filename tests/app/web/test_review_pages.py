@@ -38,7 +38,7 @@ def shown(page):
 
 def is_measured(page, name):
     """The time from key press to paint, whatever it is on this machine: the benchmark of the page reads it."""
-    page.wait_for_function(f"performance.getEntriesByName('{name}')[0]?.duration > 0")
+    page.wait_for_function("(name) => performance.getEntriesByName(name)[0]?.duration > 0", arg=name)
 
 
 def test_a_tag_is_reviewed_by_keyboard_alone_and_taken_back(page, served):

@@ -39,7 +39,7 @@ def resize(page, size):
 def settle(page):
     """Wait for what was opened: as long as it is on its way, a line with an ellipsis stands in for it."""
     page.wait_for_function(
-        "![...document.querySelectorAll('main, dialog')].some((each) => each.innerText.includes('…'))",
+        "() => ![...document.querySelectorAll('main, dialog')].some((each) => each.innerText.includes('…'))",
         timeout=60_000,  # a model may have to be loaded
     )
 
