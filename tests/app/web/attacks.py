@@ -24,6 +24,7 @@ EVIL_HOSTS = (
     "127.0.0.1:80",
     "127.0.0.1",
     "0.0.0.0:8237",
+    "127.0.0.2:8237",
     "localhost:8237:8237",
     "localhost@evil.example:8237",
     "",
@@ -33,6 +34,8 @@ EVIL_ORIGINS = (
     "http://evil.example",
     "https://127.0.0.1:8237",
     "http://127.0.0.1:9999",
+    "http://127.0.0.2:8237",
+    "http://localhost:8237",
     "file://",
     "",
 )

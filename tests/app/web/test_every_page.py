@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
-from visits import NAMES, PHONE, resize, visit
+from visits import NAMES, PHONE, resize, settle, visit
 
 import topicture.app.web
 from topicture.app.web.scripts import scripts
@@ -98,8 +98,8 @@ def panels_open(page):
         over = opener.evaluate("(button, dialogs) => button.matches(dialogs)", DIALOGS)
         opener.click()
         if over:
-            page.locator("dialog[open]").wait_for()
-        page.wait_for_load_state("networkidle")
+            page.locator("dialog[open] :is(li, tr)").first.wait_for()
+        settle(page)
         assert page.evaluate(SIDEWAYS) <= 0
         if over:
             page.keyboard.press("Escape")

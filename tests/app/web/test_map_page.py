@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
+from test_review_pages import eventually
 
 from topicture.app.verbs.mapping.making import make_map
 
@@ -66,7 +67,7 @@ def test_the_lasso_selects_and_the_selection_is_tagged_and_untagged(page, mapped
     shot(page, "map-selected")
     page.get_by_label("Word for the selected photos").fill("holiday")
     page.get_by_role("button", name="Tag", exact=True).click()
-    page.locator(".toast", has_text=f"{n} photos tagged holiday").wait_for()
+    page.locator(".toast", has_text=f"Tagged {n} photos “holiday”").wait_for()
     with mapped.library.reading() as catalog:
         assert len(catalog.decisions.images_with(["holiday"], "present")) == n
     page.locator(".toast").get_by_role("button", name="Undo").click()
@@ -84,7 +85,7 @@ def test_what_is_in_view_is_selected_and_rejected_by_keys_alone(page, mapped):
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.locator(".toast", has_text="unicorn rejected for 64 photos").wait_for()
+    page.locator(".toast", has_text="64 photos without “unicorn”").wait_for()
     with mapped.library.reading() as catalog:
         assert len(catalog.decisions.images_with(["unicorn"], "rejected")) == 64
 
@@ -107,8 +108,7 @@ def test_wheel_and_keys_move_over_the_map_and_enter_opens_a_photo(page, mapped):
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     for _ in range(4):
         page.mouse.wheel(0, -200)
-    page.wait_for_timeout(200)
-    assert in_view(page) < 64
+    eventually(lambda: in_view(page) < 64)
     page.keyboard.press("0")
     assert in_view(page) == 64
     for _ in range(12):
@@ -130,6 +130,42 @@ def test_wheel_and_keys_move_over_the_map_and_enter_opens_a_photo(page, mapped):
     )
     page.wait_for_url("**/photo/*")
     assert int(page.url.split("/")[-1]) in images
+
+
+def test_what_is_selected_stays_selected_when_the_map_is_made_anew(page, mapped):
+    """By photo, not by place in the list of photos."""
+    from playwright.sync_api import expect
+
+    version, ids = ["1"], list(range(1, 65))
+
+    def columns(route):
+        places = np.linspace(-0.9, 0.9, 64, dtype="<f4").tobytes()
+        route.fulfill(body=np.array(ids, "<i4").tobytes() + 2 * places + bytes(64))
+
+    summary = mapped.get("map")[1]
+    page.route("**/api/map", lambda route: route.fulfill(json={**summary, "version": version[0]}))
+    page.route("**/api/map/points*", columns)
+    drawn(page, mapped)
+    page.locator(".map-stage").focus()
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    page.keyboard.press("s")
+    shown = page.locator(".map-photos a")
+    shown.first.wait_for()
+    chosen = {int(link.get_attribute("href").split("/")[-1]) for link in shown.all()}
+    assert 0 < len(chosen) < 64
+    version[0] = "2"  # as in another tab
+    ids[:] = ids[20:] + ids[:20]
+    field = page.get_by_label("Word for the selected photos")
+    for word in ("before", "after"):
+        field.fill(word)
+        page.get_by_role("button", name="Tag", exact=True).click()
+        page.locator(".toast", has_text=f"“{word}”").wait_for()
+        with mapped.library.reading() as catalog:
+            assert set(catalog.decisions.images_with([word], "present")) == chosen
+        if word == "before":
+            expect(field).to_have_value("")  # the panel of the new map
+    assert {int(link.get_attribute("href").split("/")[-1]) for link in shown.all()} == chosen
 
 
 def test_the_list_says_what_the_map_shows(page, mapped):

@@ -119,9 +119,12 @@ def test_the_last_of_a_million_photos_is_reached(page):
     # Up by wheel, a screenful at a time: nothing is left out, and the order stays.
     seen = set(in_view())
     for _ in range(12):
+        before = grid.evaluate("grid => grid.track.offset")
         page.mouse.move(600, 500)
         page.mouse.wheel(0, -500)
-        page.wait_for_timeout(60)
+        page.wait_for_function(
+            "before => document.querySelector('photo-grid').track.offset <= before - 490", arg=before
+        )  # tiles are drawn with it
         seen |= set(in_view())
     assert sorted(seen) == list(range(min(seen), 1_000_000))
     assert page.locator(".tile").count() < 400
@@ -152,6 +155,54 @@ def test_nothing_jumps_when_sizes_arrive(page):
     )
     assert moved[2] == 2040
     assert abs(moved[0] - moved[1]) < 1
+
+
+MANY = """(broken) => {
+  const photo = (id) => ({ id, name: `photo ${id}`, width: 3, height: 2, tags: 0 });
+  const source = (total) => (offset, limit, { signal }) => new Promise((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason));
+    if (offset === broken) reject(new Error("The photos from 300 on are gone."));
+    const length = Math.min(limit, total - offset);
+    setTimeout(() => resolve({ total, photos: Array.from({ length }, (_, i) => photo(offset + i)) }), 40);
+  });
+  window.grid = document.querySelector("photo-grid");
+  window.source = source;
+  return grid.show(source(650));
+}"""
+
+
+def test_all_photos_are_selected_however_slowly_they_come_or_none(page):
+    page.route(
+        "**/api/thumbnails/*", lambda route: route.fulfill(content_type="image/svg+xml", body=NO_PICTURE)
+    )
+    page.goto("/photos")
+    page.evaluate(MANY, -1)
+    page.locator("photo-grid").focus()
+    page.keyboard.press("Control+a")
+    chosen = page.locator(".selection-bar strong")
+    expect(chosen).to_have_text("650 selected")
+    page.keyboard.press("Escape")
+    expect(chosen).to_be_hidden()
+    page.evaluate(MANY, 300)
+    page.keyboard.press("Control+a")
+    expect(page.get_by_text("The photos from 300 on are gone.")).to_be_visible()
+    expect(chosen).to_be_hidden()
+
+
+def test_a_new_list_begins_at_its_beginning(page):
+    page.route(
+        "**/api/thumbnails/*", lambda route: route.fulfill(content_type="image/svg+xml", body=NO_PICTURE)
+    )
+    page.goto("/photos")
+    page.evaluate(MANY, -1)
+    for total in (600, 0, 600):
+        page.evaluate("grid.scrollTop = 6000")
+        expect(page.locator(".tile[aria-posinset='1']")).not_to_be_attached()
+        page.evaluate("total => grid.show(source(total)).then(() => grid.hidden = false)", total)
+        assert page.evaluate("[grid.scrollTop, grid.track.offset]") == [0, 0]
+        if not total:
+            page.evaluate("grid.show(source(650))")
+        expect(page.locator(".tile[aria-posinset='1']")).to_be_visible()
 
 
 def test_search_answers_as_one_types(page, served):

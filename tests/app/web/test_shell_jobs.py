@@ -1,5 +1,6 @@
 """Long work in processes of its own: progress, an end on demand, results that stay."""
 
+import errno
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from topicture.app.learning.choosing import fit
 from topicture.app.progress import silent
 from topicture.app.web.answers import BadRequest
 from topicture.app.web.jobs.board import JobBoard
-from topicture.app.web.jobs.job import MOST_TRACE, Job, load_jobs
+from topicture.app.web.jobs.job import MOST_TRACE, Job, load_jobs, save_jobs
 
 
 @pytest.fixture
@@ -106,7 +107,9 @@ def slow_down(monkeypatch, folder):
         "    import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); wait(library, options, report, trace)\n"
         "def crash(library, options, report, trace):\n"
         "    import os, sys; print('last words', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)\n"
-        "work.WORK.update({'scan': (wait, {}), 'write': (deaf, {}), 'annotate': (crash, {})})\n"
+        "def much(library, options, report, trace):\n"
+        "    trace({'member': 'x'}); return {'learned': {'skipped': ['x' * 500] * 20_000}}\n"
+        "work.WORK.update({'scan': (wait, {}), 'write': (deaf, {}), 'annotate': (crash, {}), 'map': (much, {})})\n"
         "from topicture.app.web.jobs.child import main\n"
     )
     monkeypatch.syspath_prepend(str(folder))
@@ -135,6 +138,36 @@ def test_a_crash_is_told_and_the_next_job_runs(board, monkeypatch, tmp_path, cap
     assert ended(board, board.start("annotate", {})).error["code"] == "job-crashed"
     is_waiting(board, board.start("scan", {}))
     assert "last words" in capfd.readouterr().err  # where somebody may report them from
+
+
+def test_work_that_can_not_be_begun_fails_and_the_next_runs(board, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("topicture.app.web.jobs.board.start_python", full)
+        job = ended(board, board.start("annotate", {}))
+    assert (job.state, job.error["message"]) == ("failed", "The disk is full.")
+    assert ended(board, board.start("scan", {})).state == "done"
+
+
+def test_a_long_result_is_told_by_its_first_lines(served, monkeypatch, tmp_path):
+    slow_down(monkeypatch, tmp_path)
+    board = served.site.jobs
+    first, second = (ended(board, board.start("map", {})) for _ in range(2))
+    assert first.state == "done"
+    assert first.result == {"learned": {"skipped": ["x" * 500] * 100, "skipped_count": 20_000}}
+    assert len(first.trace) == 1
+    listed = {job["id"]: job for job in served.get("jobs")[1]["jobs"]}
+    assert listed[second.id]["result"] == second.result
+    assert listed[first.id]["result"] == {"learned": {"skipped": [], "skipped_count": 20_000}}
+    assert listed[second.id]["trace"] == []
+    assert served.get(f"jobs/{first.id}")[1]["result"] == first.result
+
+
+def test_of_a_record_that_grows_too_long_the_newest_jobs_are_kept(tmp_path):
+    save_jobs(tmp_path, [Job(number, "scan", {}, ended=1.0, result="x" * (3 << 20)) for number in range(4)])
+    assert [job.id for job in load_jobs(tmp_path)] == [2, 3]
 
 
 def test_results_survive_a_restarted_server(board, photos, monkeypatch, tmp_path):

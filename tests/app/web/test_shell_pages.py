@@ -11,6 +11,7 @@ from serving import opened, serving
 import topicture.app.web
 from topicture.app.learning import recipes
 from topicture.app.verbs.library import Library
+from topicture.app.web.jobs.job import Job
 from topicture.app.web.site import Site
 from topicture.vision.recipe import Recipe
 
@@ -56,9 +57,10 @@ def test_a_folder_that_is_none_is_told(browser, tmp_path):
     with serving(Site(None, None)) as served, opened(browser, served.url) as page:
         page.expected.append("400 (Bad Request)")
         page.goto(served.first_address)
-        page.fill("#folder", str(tmp_path / "nowhere"))
-        page.get_by_role("button", name="Begin").click()
-        page.get_by_text("not a folder on this computer").wait_for()
+        for folder in (str(tmp_path / "nowhere"), "~nobodyhere/photos"):
+            page.fill("#folder", folder)
+            page.get_by_role("button", name="Begin").click()
+            page.get_by_text(f"{folder}: not a folder on this computer").wait_for()
         page.goto("/learn")  # without a collection, every page still opens
         page.expected.append("409 (Conflict)")
 
@@ -73,7 +75,13 @@ def test_learning_is_started_watched_and_cancelled(page, served):
 
 
 def test_learn_tells_how_far_it_can_be_trusted(page, served, shot):
+    result = {
+        "annotated": {"suggestions": 3, "with_suggestions": 2, "skipped": ["a: bad"], "skipped_count": 2000}
+    }
+    job = {**vars(Job(1, "annotate", {}, "done", ended=2.0)), "result": result}
+    page.route("**/api/jobs", lambda route: route.fulfill(json={"jobs": [job]}))
     page.goto("/learn")
+    page.get_by_text("2,000 photos were skipped").wait_for()
     page.get_by_role("heading", name="Does 80% mean 80%?").wait_for()
     assert "came true" in page.get_by_role("img", name=re.compile("^Calibration")).get_attribute("aria-label")
     table = page.get_by_role("region", name="Precision of each word")

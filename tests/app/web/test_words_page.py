@@ -159,6 +159,8 @@ def test_a_word_is_deleted_and_brought_back(table, served):
 
 
 def test_details_show_confusions_and_the_place_in_the_tree(table, served, shot):
+    from playwright.sync_api import expect
+
     table.get_by_role("button", name="rose", exact=True).click()
     detail = table.locator(".word-detail")
     detail.get_by_text("48 photos whose tags were hidden").wait_for()
@@ -168,7 +170,7 @@ def test_details_show_confusions_and_the_place_in_the_tree(table, served, shot):
     table.keyboard.press("Escape")
     table.get_by_role("button", name="Tree").click()
     row = table.locator('tr[data-word="rose"]')
-    assert row.get_attribute("aria-level") == "2"
+    expect(row).to_have_attribute("aria-level", "2")
     shot(table, "words-tree")
     table.get_by_role("button", name="Fold plants").click()
     row.wait_for(state="detached")

@@ -36,6 +36,14 @@ def resize(page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
 
 
+def settle(page):
+    """Wait for what was opened: as long as it is on its way, a line with an ellipsis stands in for it."""
+    page.wait_for_function(
+        "() => ![...document.querySelectorAll('main, dialog')].some((each) => each.innerText.includes('…'))",
+        timeout=60_000,  # a model may have to be loaded
+    )
+
+
 def visit(page, served, name, size=DESK):
     """Open a page, and wait for what it shows."""
     if name == "map":

@@ -85,15 +85,9 @@ class Access:
         name, port = _split(header)
         if port != self.port:
             return False
-        if name == "localhost" or is_loopback(name):
+        if name in ("localhost", "127.0.0.1", "::1", self.host):
             return True
-        if is_loopback(self.host):
-            return False
-        return name in (self.host, socket.gethostname().lower()) or _is_number(name)
-
-    def knows_origin(self, header: str) -> bool:
-        scheme, _, rest = header.partition("://")
-        return scheme == "http" and self.knows_host(rest)
+        return not is_loopback(self.host) and (name == socket.gethostname().lower() or _is_number(name))
 
 
 def _split(header: str) -> tuple[str, int]:

@@ -92,7 +92,7 @@ class Guard:
     def _is_own(self, scope: Scope, headers: Headers) -> bool:
         """Whether the request comes from a page of ours, or from somebody who typed, bookmarked or clicked outside
         of any page. A link of another site may lead to the door, and no further."""
-        if not all(self._access.knows_origin(origin) for origin in headers.getlist("origin")):
+        if any(origin != f"http://{headers['host']}" for origin in headers.getlist("origin")):
             return False
         site = headers.get("sec-fetch-site", "none")
         to_the_door = scope["path"] == LOGIN and headers.get("sec-fetch-mode") == "navigate"

@@ -100,7 +100,7 @@ def _body(module: Path) -> str:
 
     text = _EXPORT.sub("", _IMPORT.sub(taken, module.read_text("utf-8")))
     squeezed = _INDENT.sub("", _REMARK.sub("", _COMMENT.sub("", text)))
-    return re.sub(r" (=>|===|!==|&&|\?\?) ", r"\1", squeezed)  # which no text of ours has in it
+    return re.sub(r" ([=<>!]?==?|=>|&&|\?\?|\|\||\+=?|-=|\*) ", r"\1", squeezed)  # which no text of ours has in it
 
 
 def _name(module: Path) -> str:

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from subprocess import PIPE
 from typing import IO, Any
 
-from topicture.app.web.failures import BadRequest
+from topicture.app.web.failures import BadRequest, described
 from topicture.app.web.jobs.job import Job, load_jobs, save_jobs
 from topicture.app.web.jobs.work import checked
 from topicture.children import start_python
@@ -125,12 +125,21 @@ class JobBoard:
 
     def _work(self, lane: SimpleQueue) -> None:
         while (job := lane.get()) is not None:
-            with tempfile.TemporaryFile() as errors:
-                process = self._begin(job, errors)
-                if process is not None:
-                    self._watch(job, process)
-                if job.state == "failed":
-                    _tell_the_terminal(job, errors)
+            try:
+                self._run(job)
+            except Exception as error:  # no room, no memory: it costs this job, not those after it
+                with self._lock:
+                    if not job.over:
+                        job.end("failed", error=described(error)[1])
+                self._save()
+
+    def _run(self, job: Job) -> None:
+        with tempfile.TemporaryFile() as errors:
+            process = self._begin(job, errors)
+            if process is not None:
+                self._watch(job, process)
+            if job.state == "failed":
+                _tell_the_terminal(job, errors)
 
     def _begin(self, job: Job, errors: Any) -> subprocess.Popen | None:
         with self._lock:

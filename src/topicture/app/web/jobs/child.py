@@ -14,6 +14,7 @@ from typing import IO, Any
 from topicture.app.verbs.library import Library
 from topicture.app.verbs.plain import as_plain
 from topicture.app.web.failures import described
+from topicture.app.web.jobs.job import shortened
 from topicture.app.web.jobs.work import WORK
 from topicture.messages import receive_message, send_message
 
@@ -38,7 +39,7 @@ def main() -> None:
     told = _News(news)
     try:
         result = work(Library(order["catalog"]), order["options"], told.report, told.trace)
-        told.send({"result": as_plain(result)})
+        told.send({"result": shortened(as_plain(result))})
     except Cancelled:
         told.send({"cancelled": True})
     except Exception as error:

@@ -12,9 +12,10 @@ from typing import Any
 
 from topicture.atomic import make_folder, write_atomically
 
-__all__ = ["Job", "load_jobs", "save_jobs"]
+__all__ = ["Job", "load_jobs", "save_jobs", "shortened"]
 
 MOST_TRACE = 400
+MOST_LINES = 100
 MOST_BYTES = 8 << 20
 _FILE = "jobs.json"
 
@@ -50,12 +51,30 @@ class Job:
         self.state, self.result, self.error, self.ended = state, result, error, time.time()
 
 
+def shortened(result: Any, most: int = MOST_LINES) -> Any:
+    """A result with at most so many entries of each list, as `skipped`; then `skipped_count` says of how many."""
+    if not isinstance(result, dict):
+        return result
+    short: dict[str, Any] = {}
+    for name, value in result.items():
+        if isinstance(value, list):
+            short[name] = value[:most]
+            if len(value) > most:
+                short.setdefault(f"{name}_count", len(value))
+        else:
+            short[name] = shortened(value, most)
+    return short
+
+
 _saving = threading.Lock()
 
 
 def save_jobs(cache: Path, jobs: Iterable[Job]) -> None:
-    """Keep what is known of jobs for the next server; a full disk costs this and nothing else."""
-    text = json.dumps([asdict(job) for job in jobs]).encode()
+    """Keep what is known of jobs for the next server, of the last ones if it is much; a full disk costs this and
+    nothing else."""
+    values = [asdict(job) for job in jobs]
+    while len(text := json.dumps(values).encode()) > MOST_BYTES:
+        del values[0]
     try:
         with _saving:
             make_folder(cache)

@@ -1,5 +1,6 @@
 """Where the collection stands, its pictures, and how a new one begins."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ def begin(site: Site, question: Question) -> Any:
         raise BadRequest("folder must be the path of a folder of photos")
     if site.library is not None:
         raise BadRequest("There is a collection already.")
-    path = Path(folder.strip()).expanduser()
+    path = Path(
+        os.path.expanduser(folder.strip())
+    )  # whose home nobody knows stays as it is, and is no folder
     if not path.is_absolute() or not path.is_dir():
         raise BadRequest(f"{folder}: not a folder on this computer; give its whole path")
     site.library = Library.create(path)

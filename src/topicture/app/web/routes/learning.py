@@ -3,6 +3,7 @@
 from typing import Any
 
 from topicture.app.web.answers import Question, get, post
+from topicture.app.web.jobs.job import shortened
 from topicture.app.web.site import Site
 from topicture.errors import DataNotFound, ModelFileError, NotFitted
 
@@ -10,7 +11,14 @@ __all__ = ["ROUTES"]
 
 
 def jobs(site: Site, question: Question) -> Any:
-    return {"jobs": site.jobs.list() if site.library is not None else []}
+    """All jobs, asked for again and again: of those that are over, what the page shows, and /jobs/{id} has the rest."""
+    known = site.jobs.list() if site.library is not None else []
+    newest = next((each for each in known if each.kind != "prepare"), None)
+    for each in known:
+        if each.over:
+            each.trace = []
+            each.result = each.result if each is newest else shortened(each.result, 0)
+    return {"jobs": known}
 
 
 def job(site: Site, question: Question) -> Any:

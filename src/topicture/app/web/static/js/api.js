@@ -8,6 +8,16 @@ export class ApiError extends Error {
   }
 }
 
+let last = Promise.resolve(), waiting = 0;
+
+/** Do something once everything before it is done: what is taken back must be stored first. */
+export function inTurn(act) {
+  waiting += 1;
+  last = last.then(act, act).finally(() => { waiting -= 1; });
+  return last;
+}
+addEventListener("beforeunload", (event) => waiting && event.preventDefault()); // who leaves meanwhile is asked
+
 async function ask(path, options) {
   let response, value = {};
   try {
@@ -30,9 +40,14 @@ export function get(path, parameters = {}, { signal } = {}) {
   return ask(query.size ? `${path}?${query}` : path, { signal });
 }
 
-/** POST /api/path with a JSON body. A step of the log that it made is noted as this tab's, for undo. */
-export async function post(path, body = {}, { signal } = {}) {
-  const value = await ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
-  if (value?.step) ownSteps.add(value.step);
-  return value;
+// Browsers finish requests of a page that was left up to 64 KiB together: of one that is on its way, and of one more.
+const MOST_KEPT_ALIVE = 30_000;
+
+/** POST /api/path with a JSON body. A step of the log that it made is noted as this tab's, for undo.
+ * With `keepalive` it goes on when the page is left, unless it is large. */
+export async function post(path, value = {}, { signal, keepalive } = {}) {
+  const body = JSON.stringify(value);
+  const done = await ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body, signal, keepalive: keepalive && new Blob([body]).size < MOST_KEPT_ALIVE });
+  if (done?.step) ownSteps.add(done.step);
+  return done;
 }

@@ -1,18 +1,19 @@
 // Decisions are shown at once and sent in the background, one after the other; what fails is taken back and told.
-import { post } from "./api.js";
-import { refreshCounts, undo } from "./frame.js";
-import { shortcut } from "./keys.js";
+import { inTurn, post } from "./api.js";
+import { refreshCounts } from "./frame.js";
 import { tell } from "./toasts.js";
 
-let sending = Promise.resolve();
+const unsent = new Set(); // decisions of steps to come
+const send = (decisions) => post("decide", { decisions }, { keepalive: true });
 
 /** Send decisions [{image, word, verdict}] as one step; `rollback` puts things back where that fails.
  * Promises {changed, step}; undefined where it failed. */
 export function decide(decisions, rollback) {
-  if (!decisions.length) return sending;
-  sending = sending.then(async () => {
+  unsent.add(decisions);
+  return inTurn(async () => {
+    if (!unsent.delete(decisions) || !decisions.length) return; // else it went when the page was left
     try {
-      const done = await post("decide", { decisions });
+      const done = await send(decisions);
       refreshCounts();
       return done;
     } catch (error) {
@@ -20,19 +21,14 @@ export function decide(decisions, rollback) {
       tell(error);
     }
   });
-  return sending;
 }
 
-/** Take back that step, whatever was decided since; else the last of this tab, once everything before has arrived. */
-export function takeBackStep(step) {
-  sending = sending.then(() => undo({ step }));
-  return sending;
-}
-
-export const takeBack = () => takeBackStep();
-
-/** Keys for it on pages that decide. */
-export const takeBackKeys = (...more) => shortcut(["z", "Ctrl+z", ...more], "Take back the last decision of this tab, without limit", takeBack);
+// Who leaves before all is stored loses nothing that was shown: the rest goes as one step, of each word what was said last.
+addEventListener("pagehide", () => {
+  const last = new Map([...unsent].flat().map((each) => [`${each.image} ${each.word}`, each]));
+  unsent.clear();
+  if (last.size) send([...last.values()]).catch(() => {}); // nobody is left to be told
+});
 
 /** Note how long it took from a key press (event.timeStamp) until what it showed was painted. */
 export function painted(name, since) {

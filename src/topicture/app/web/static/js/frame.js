@@ -1,5 +1,5 @@
 // The frame around every page: navigation, theme, undo, and what is running.
-import { get, post } from "./api.js";
+import { get, inTurn, post } from "./api.js";
 import { h, icon, count, percent, plural } from "./dom.js";
 import { onJobs, over, refreshJobs, shareOf, stageOf, titleOf } from "./jobs.js";
 import { shortcut, showShortcuts } from "./keys.js";
@@ -41,8 +41,8 @@ function switchTheme() {
   }
 }
 
-/** Take back the last step of this tab, or a given one; pages listen to "topicture-undone" and mend what they show. */
-export async function undo({ step } = {}) {
+/** Take back the last step of this tab, or a given one, once all that was decided before is stored; pages listen to "topicture-undone" and mend what they show. */
+export const undo = ({ step } = {}) => inTurn(async () => {
   try {
     let undone = null;
     for (let last = step ?? ownSteps.last(); last && !undone; last = step ? null : ownSteps.last()) {
@@ -57,7 +57,7 @@ export async function undo({ step } = {}) {
   } catch (error) {
     tell(error);
   }
-}
+});
 
 /** What was done in another tab, on the command line or on another day is taken back only when asked for by name. */
 async function offerLast() {

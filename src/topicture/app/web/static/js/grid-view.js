@@ -17,6 +17,7 @@ export class GridView extends HTMLElement {
   selected = new Map();
   active = 0;
   total = 0;
+  gathering = 0; // ranges that are fetched to be selected
 
   connectedCallback() {
     if (this.canvas) return;
@@ -37,7 +38,7 @@ export class GridView extends HTMLElement {
   async show(source, { index = 0, focus = false } = {}) {
     this.source = source;
     for (const { abort } of this.waiting?.values() ?? []) abort.abort();
-    Object.assign(this, { blocks: new Map(), rows: new Map(), waiting: new Map(), total: 0, active: index });
+    Object.assign(this, { blocks: new Map(), rows: new Map(), waiting: new Map(), total: 0, active: index, track: undefined });
     this._emptied();
     this.setAttribute("aria-busy", "true");
     const first = Math.floor(index / BLOCK);
@@ -118,6 +119,7 @@ export class GridView extends HTMLElement {
     const { width, height } = this._room();
     const count = Math.ceil(this.total / BLOCK);
     const estimate = heightOfRows(justify(new Array(BLOCK).fill(UNKNOWN_RATIO), width, this.targetHeight, this.gap, true), this.gap);
+    if (!this.track) this.scrollTop = 0; // a new list begins at its beginning
     const { offset = 0, at = 0 } = this.track ?? {};
     this.track = new Track(count, estimate, height, this.tallest);
     Object.assign(this.track, { offset, at });
@@ -307,10 +309,15 @@ export class GridView extends HTMLElement {
     if (photo) this.decorate(tile.notes, photo, tile);
   }
 
-  /** Fetch the blocks in view, and stop fetching others. */
+  /** Fetch the blocks in view, and stop fetching others that nobody waits for. */
   _fill() {
+    if (!this.track) return; // the first block of a new list is on its way
     const wanted = this._inView();
-    for (const [block, { abort }] of this.waiting) if (!wanted.includes(block)) abort.abort();
+    for (const [block, { abort }] of this.waiting) {
+      if (this.gathering || wanted.includes(block)) continue;
+      abort.abort();
+      this.waiting.delete(block);
+    }
     for (const block of wanted) if (!this.blocks.has(block) || this.stale?.has(block)) this._fetch(block).catch(tell);
   }
 

@@ -3,7 +3,6 @@ import { BLOCK, GridView } from "./grid-view.js";
 import { pressed } from "./keys.js";
 import { tell, toast } from "./toasts.js";
 
-
 const MOST_SELECTED_AT_ONCE = 5000;
 
 /**
@@ -97,6 +96,7 @@ export class PhotoGrid extends GridView {
     this._selectionChanged();
   }
 
+  /** Select all of a range, or nothing. */
   async selectRange(a, b) {
     const [first, last] = a < b ? [a, b] : [b, a];
     if (last - first >= MOST_SELECTED_AT_ONCE) {
@@ -104,11 +104,16 @@ export class PhotoGrid extends GridView {
       return;
     }
     this.mark = a;
+    const { source } = this;
+    this.gathering += 1;
     try {
       for (let block = Math.floor(first / BLOCK); block <= Math.floor(last / BLOCK); block++) await this._fetch(block);
     } catch (error) {
-      tell(error);
+      return tell(error);
+    } finally {
+      this.gathering -= 1;
     }
+    if (this.source !== source) return;
     for (let index = first; index <= last; index++) {
       const photo = this.photoAt(index);
       if (photo) this.selected.set(photo.id, photo);

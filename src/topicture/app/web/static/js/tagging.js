@@ -1,6 +1,7 @@
 // Saying what photos show: one step in the log, told in a sentence that can take it back.
-import { decide, takeBackKeys, takeBackStep } from "./decisions.js";
+import { decide } from "./decisions.js";
 import { plural } from "./dom.js";
+import { undo } from "./frame.js";
 import { toast } from "./toasts.js";
 
 const SAID = {
@@ -13,8 +14,7 @@ const SAID = {
 export async function say(images, word, verdict) {
   const done = await decide(images.map((image) => ({ image, word, verdict })));
   // Where nothing changed there is nothing to take back: the last step is another one.
-  const action = done?.step ? { label: "Undo", act: () => takeBackStep(done.step) } : undefined;
+  const action = done?.step ? { label: "Undo", act: () => undo(done) } : undefined;
   if (done) toast(SAID[verdict](word, plural(images.length, "photo")), { action });
   return Boolean(done);
 }
-takeBackKeys();

@@ -80,14 +80,14 @@ function outcome(job) {
   const text = {
     learn: () => `Learned ${plural(result.learned.words, "word")} from ${plural(result.learned.tagged, "tagged photo")}: ${plural(result.annotated.suggestions, "suggestion")} for ${plural(result.annotated.with_suggestions, "photo")}.`,
     annotate: () => `${plural(result.annotated.suggestions, "suggestion")} for ${plural(result.annotated.with_suggestions, "photo")}.`,
-    scan: () => `${plural(result.files, "photo file")}: ${count(result.new)} new, ${count(result.changed)} changed, ${count(result.gone)} gone.${result.withheld.length ? ` ${plural(result.withheld.length, "tag")} would go with their keywords; the terminal asks about that: topicture scan.` : ""}`,
+    scan: () => `${plural(result.files, "photo file")}: ${count(result.new)} new, ${count(result.changed)} changed, ${count(result.gone)} gone.${result.withheld.length ? ` ${plural(result.withheld_count ?? result.withheld.length, "tag")} would go with their keywords; the terminal asks about that: topicture scan.` : ""}`,
     write: () => "The sidecars are up to date.",
   }[kind]?.() ?? "Done.";
-  const skipped = [result?.skipped, result?.learned?.skipped, result?.annotated?.skipped].find((lines) => lines?.length);
+  const { skipped, skipped_count: number = skipped?.length } = [result, result?.learned, result?.annotated].find((part) => part?.skipped?.length) ?? {};
   return h("div", { class: "notice stack" },
     h("p", {}, `${text} `, h("span", { class: "soft" }, `${when(job.ended)}, in ${duration(job.ended - job.started)}.`)),
     result?.annotated?.suggestions ? h("p", {}, h("a", { href: "/review" }, "Review the suggestions")) : "",
-    skipped ? h("details", {}, h("summary", {}, plural(skipped.length, "photo was skipped", "photos were skipped")), h("ul", {}, ...skipped.slice(0, 100).map((line) => h("li", { class: "small" }, line)))) : "");
+    skipped ? h("details", {}, h("summary", {}, plural(number, "photo was skipped", "photos were skipped")), h("ul", {}, ...skipped.map((line) => h("li", { class: "small" }, line)))) : "");
 }
 
 // --- What is known -----------------------------------------------------------------------------------------------

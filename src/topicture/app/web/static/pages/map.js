@@ -1,13 +1,13 @@
 // Map: photos and words on one plane; near is alike. Drag, zoom, lasso, tag.
 import { get, post } from "../js/api.js";
 import { h, icon, plural, thumbnail } from "../js/dom.js";
-import { undo } from "../js/frame.js";
 import { shortcut } from "../js/keys.js";
 import { Camera, listen } from "../js/map-camera.js";
 import { LabelLayer } from "../js/map-labels.js";
 import { columns, isInside, PointGrid, PointLayer, TAGGED } from "../js/map-points.js";
 import { queryOf } from "../js/query.js";
-import { tell, toast } from "../js/toasts.js";
+import { say } from "../js/tagging.js";
+import { tell } from "../js/toasts.js";
 
 const MOST_LISTED = 200;
 const main = document.querySelector("#main");
@@ -173,15 +173,7 @@ function select(chosen, words = []) {
 }
 
 async function decide(word, verdict) {
-  if (!word) return;
-  try {
-    const done = await post("decide", { decisions: map.chosen.map((i) => ({ image: map.points.ids[i], word, verdict })) });
-    const what = verdict === "present" ? "tagged" : "rejected for";
-    toast(verdict === "present" ? `${plural(done.changed, "photo")} ${what} ${word}.` : `${word} ${what} ${plural(done.changed, "photo")}.`, { action: done.step ? { label: "Undo", act: () => undo(done) } : undefined, seconds: 8 });
-    await refresh();
-  } catch (error) {
-    tell(error);
-  }
+  if (word && (await say(map.chosen.map((i) => map.points.ids[i]), word, verdict))) refresh().catch(tell);
 }
 
 // --- Words as a list -------------------------------------------------------------------------------------------
@@ -215,14 +207,18 @@ async function bytesOf(version) {
 
 async function refresh() {
   const summary = await get("map");
+  const points = columns(await bytesOf(summary.version));
+  const chosen = new Set(map.chosen.map((i) => map.points.ids[i]));
   map.words = summary.words;
-  map.points = columns(await bytesOf(summary.version));
+  map.points = points;
   map.grid = new PointGrid(map.points);
   camera.most = Math.max(6, 0.8 * Math.sqrt(map.points.n));
   camera.smallest = Math.max(2.4, Math.min(7, 110 / Math.sqrt(map.points.n)));
-  map.chosen = map.chosen.filter((i) => i < map.points.n);
   pointLayer?.load(map.points);
-  mark();
+  // A map that was made anew has the same photos in other places.
+  if (map.version === summary.version) mark();
+  else select([...points.ids.keys()].filter((i) => chosen.has(points.ids[i])));
+  map.version = summary.version;
   fillList();
   status.textContent = `${plural(map.points.n, "photo")}, ${plural(map.words.length, "word")}`;
   makeButton.hidden = summary.status !== "stale";

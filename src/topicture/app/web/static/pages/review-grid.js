@@ -1,7 +1,8 @@
 // One tag at a time: a page of photos, a line, and one key that settles all of them.
 import { get } from "../js/api.js";
-import { decide, painted, takeBack, takeBackKeys } from "../js/decisions.js";
+import { decide, painted } from "../js/decisions.js";
 import { count, h, percent, plural, reviewAddress } from "../js/dom.js";
+import { undo } from "../js/frame.js";
 import { historyButton } from "../js/history.js";
 import { shortcut } from "../js/keys.js";
 import { tileKeys } from "../js/tile-keys.js";
@@ -208,7 +209,7 @@ function finish() {
   page = undefined;
   main.replaceChildren(h("div", { class: "empty" }, h("h2", {}, "That was the last page"),
     h("p", {}, "Everything you answered is stored. What you left open waits in the overview."),
-    h("div", { class: "row" }, h("a", { class: "button primary", href: "/review" }, "Overview"), h("button", { type: "button", onclick: takeBack }, "Take back the last page"), historyButton())));
+    h("div", { class: "row" }, h("a", { class: "button primary", href: "/review" }, "Overview"), h("button", { type: "button", onclick: () => undo() }, "Take back the last page"), historyButton())));
   main.focus();
 }
 
@@ -244,7 +245,7 @@ shortcut("v", "View the whole photo", withPage(() => look(current(grid).photo)))
 shortcut("s", "Skip this page", withPage(({ timeStamp }) => advance(timeStamp)));
 shortcut("n", "Next tag", withPage(({ timeStamp }) => leaveTag(timeStamp)));
 shortcut("t", "All tags", () => location.assign("/review"));
-takeBackKeys("Backspace");
+shortcut("Backspace", "Undo, as z does", () => undo());
 // With nothing focused, arrows begin at the first photo.
 document.addEventListener("keydown", (event) => {
   if (event.key.startsWith("Arrow") && page && document.activeElement === document.body) focusTile(grid, current(grid));

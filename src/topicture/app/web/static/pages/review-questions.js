@@ -1,10 +1,10 @@
 // Single questions: one photo, one word, one key.
 import { get, post } from "../js/api.js";
-import { decide, painted, takeBack, takeBackKeys, timeLeft } from "../js/decisions.js";
+import { decide, painted, timeLeft } from "../js/decisions.js";
 import { count, h, percent, picture } from "../js/dom.js";
+import { undo } from "../js/frame.js";
 import { historyButton } from "../js/history.js";
 import { shortcut } from "../js/keys.js";
-import { tell } from "../js/toasts.js";
 
 const ORDERS = {
   uncertain: "Most uncertain first",
@@ -23,7 +23,7 @@ const word = parameters.get("word") ?? "";
 let waiting = []; // questions to come, the first is shown
 const drawn = []; // questions drawn by lot, to be mixed in
 let asked = []; // those that were answered or skipped: {question, verdict}
-let left = null, atLeast = false, pace = null, fetching, ended = false, round = 0;
+let left = null, atLeast = false, pace = null, fetching, failure, ended = false, round = 0;
 const name = (question) => `${question.id} ${question.word}`;
 
 // --- The frame of the page -----------------------------------------------------------------------------------
@@ -66,6 +66,7 @@ function refill() {
   if (ended || waiting.length > FEW) return Promise.resolve();
   const mine = round;
   fetching ??= (async () => {
+    failure = undefined;
     const known = new Set([...waiting, ...asked.map((each) => each.question)].map(name));
     const skipped = asked.filter((each) => !each.verdict).length;
     const found = await get("review/questions", { order, word, limit: Math.min(500, 30 + waiting.length + skipped + FEW), count: left === null ? "" : "no" });
@@ -75,7 +76,7 @@ function refill() {
     if (found.left !== null) ({ left, at_least: atLeast } = found); // counted once, kept up to date here
     ended = !fresh.length;
     waiting.push(...(word ? fresh : await mixed(fresh)));
-  })().catch((error) => waiting.length || tell(error)).finally(() => { if (mine === round) fetching = undefined; });
+  })().catch((error) => { if (mine === round) failure = error; }).finally(() => { if (mine === round) fetching = undefined; });
   return fetching;
 }
 
@@ -118,9 +119,9 @@ function show(since) {
 function finish() {
   main.replaceChildren(
     h("div", { class: "page-head" }, h("a", { class: "button quiet", href: "/review", "aria-label": "All tags" }, "‹ Tags"), choice, h("div", { class: "row grid-tools" }, historyButton())),
-    h("div", { class: "empty" }, h("h1", {}, "No more questions"),
-      h("p", {}, order === "missing" ? "On the photos that you tagged, no likely word is missing." : "Every suggestion is answered, or was skipped just now. Skipped ones come again on the next visit."),
-      h("div", { class: "row" }, h("a", { class: "button primary", href: "/review" }, "Overview"), asked.length ? h("button", { type: "button", onclick: goBack }, "Back to the last question") : undefined)));
+    h("div", { class: "empty" }, h("h1", {}, failure ? "The questions could not be fetched" : "No more questions"),
+      h("p", {}, failure ? `${failure.message} ${failure.hint ?? ""}` : order === "missing" ? "On the photos that you tagged, no likely word is missing." : "Every suggestion is answered, or was skipped just now. Skipped ones come again on the next visit."),
+      h("div", { class: "row" }, failure && h("button", { type: "button", class: "primary", onclick: () => turnTo(order) }, "Try again"), h("a", { class: "button", href: "/review" }, "Overview"), asked.length ? h("button", { type: "button", onclick: goBack }, "Back to the last question") : undefined)));
 }
 
 // --- Answers ------------------------------------------------------------------------------------------------
@@ -154,7 +155,7 @@ function ask(entry) {
 function goBack() {
   const last = asked.at(-1);
   if (last && !last.verdict) ask(last);
-  else takeBack();
+  else undo();
 }
 
 document.addEventListener("topicture-undone", ({ detail }) => {
@@ -167,7 +168,6 @@ document.addEventListener("topicture-undone", ({ detail }) => {
 shortcut(["a", "y"], "Yes", (event) => answer(event, "present"));
 shortcut(["r", "x"], "No", (event) => answer(event, "rejected"));
 shortcut(["Space", "s"], "Skip: not sure", (event) => answer(event));
-takeBackKeys();
 shortcut("Backspace", "Back to the question before", goBack);
 shortcut("t", "All tags", () => location.assign("/review"));
 

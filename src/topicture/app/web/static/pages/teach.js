@@ -1,7 +1,8 @@
 // Teach: name a word, click on photos that have it, see the rest of the collection ranked at every click.
 import { get, post } from "../js/api.js";
-import { decide, painted, takeBackKeys } from "../js/decisions.js";
+import { decide, painted } from "../js/decisions.js";
 import { count, h, plural, thumbnail } from "../js/dom.js";
+import { undo } from "../js/frame.js";
 import { historyButton } from "../js/history.js";
 import { shortcut } from "../js/keys.js";
 import { current, focusTile, look, navigate, setState, shape, tile } from "../js/tiles.js";
@@ -180,7 +181,7 @@ shortcut(["[", "]"], "Move the line by one photo", ({ key }) => moveLine(line + 
 shortcut("o", "Other photos to begin with", otherPhotos);
 shortcut("v", "View the whole photo", onTile((element) => look(element.photo)));
 shortcut("w", "Name another word", () => naming.select());
-takeBackKeys("Backspace");
+shortcut("Backspace", "Undo, as z does", () => undo());
 
 function begin(chosen) {
   if (!chosen) return naming.focus();
