@@ -43,6 +43,14 @@ class Tree:
                 found.setdefault(ancestor, set()).add(word)
         return found
 
+    def rings(self) -> list[str]:
+        """Words that lie below themselves, in use or not: there should be none."""
+        rows = self._db.execute("SELECT id, word, parent FROM words").fetchall()
+        parents = {number: parent for number, _, parent in rows if parent is not None}
+        return sorted(
+            word for number, word, _ in rows if parents.get((number, *_above(number, parents))[-1]) == number
+        )
+
     def with_implied(self, tags: Iterable[Verdict]) -> Iterator[Verdict]:
         """Verdicts, and those that they imply: a photo of a tiger is one of an animal, unless somebody said no."""
         parents = self._parents()
@@ -122,8 +130,7 @@ class Tree:
 
 def _above(word: T, parents: dict[T, T]) -> list[T]:
     """The words above a word, the nearest first; a ring, which only a damaged catalog has, ends."""
-    found: list[T] = []
-    while (above := parents.get(word)) is not None and above not in found:
-        found.append(above)
-        word = above
-    return found
+    line = [word]
+    while (above := parents.get(line[-1])) is not None and above not in line:
+        line.append(above)
+    return line[1:]

@@ -29,7 +29,7 @@ class Redone(NamedTuple):
     decisions : verdicts that stand again
     words : words that were deleted, renamed, moved or given a policy again, or are in use again
     settled : conflicts that are settled again
-    decided_anew : verdicts that were left alone, because something else was decided since
+    decided_anew : verdicts and places of words that were left alone, because something else was decided since
     """
 
     source: str
@@ -67,9 +67,10 @@ def _do_again(
             continue  # not as it was before the step: somebody has decided otherwise
         log.add(image, word, verdict, of, step, model=model, probability=probability)
         done.append(DoneAgain(image, text, verdict))
-    words = redo_edits(database, number, step)
+    edited = redo_edits(database, number, step)
     settled = conflicts.settle_again(number, step)
-    return Redone(source, step.number, tuple(done), words, settled, len(last) - len(done))
+    left = len(last) - len(done) + edited.left
+    return Redone(source, step.number, tuple(done), edited.words, settled, left)
 
 
 def _origin(database: Database, logged: Logged | None) -> Logged | None:

@@ -28,7 +28,7 @@ class Undone(NamedTuple):
     decisions : verdicts that no longer stand
     words : words whose deletion, return into use, name, place or policy was undone
     reopened : conflicts that are to be settled again
-    decided_anew : verdicts of the step that were left alone, because something else was decided since
+    decided_anew : verdicts and places of words that were left alone, because something else was decided since
     """
 
     source: str
@@ -81,5 +81,6 @@ def _take_back(
                 probability=earlier.probability,
             )
         taken.append(TakenBack(image, text, verdict))
-    words = undo_edits(database, number)
-    return Undone(source, at, tuple(taken), words, conflicts.reopen(number), len(rows) - len(taken))
+    edited = undo_edits(database, number)
+    left = len(rows) - len(taken) + edited.left
+    return Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), left)
