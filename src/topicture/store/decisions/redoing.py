@@ -6,7 +6,7 @@ from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog, Logged
 from topicture.store.decisions.steps import Step, last_undone
-from topicture.store.decisions.word_edits import redo_edits
+from topicture.store.decisions.word_edits import redo_edits, refuse_out_of_turn
 
 __all__ = ["DoneAgain", "Redone", "redo"]
 
@@ -43,7 +43,10 @@ class Redone(NamedTuple):
 def redo(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int | None = None
 ) -> Redone | None:
-    """Do the last undone step again, or that one step; None where there is none, or it was not undone."""
+    """Do the last undone step again, or that one step; None where there is none, or it was not undone.
+
+    Raises TopictureError for a step that renamed or merged a word that got another meaning since.
+    """
     with database.transaction():
         found = last_undone(database, number)
         return None if found is None else _do_again(database, log, conflicts, *found)
@@ -52,6 +55,7 @@ def redo(
 def _do_again(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int, source: str, at: float
 ) -> Redone:
+    refuse_out_of_turn(database, number, again=True)
     step = Step(database, source, redoes=number)
     assert step.number  # even where nothing can be done again, the next redo is about the step before
     rows = database.execute(

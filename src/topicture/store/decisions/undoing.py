@@ -6,7 +6,7 @@ from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog
 from topicture.store.decisions.steps import Step, last_step
-from topicture.store.decisions.word_edits import undo_edits
+from topicture.store.decisions.word_edits import refuse_out_of_turn, undo_edits
 
 __all__ = ["TakenBack", "Undone", "undo"]
 
@@ -42,7 +42,10 @@ class Undone(NamedTuple):
 def undo(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int | None = None
 ) -> Undone | None:
-    """Take back the last step that changed something that still stands; or that one step. None where there is none."""
+    """Take back the last step that changed something that still stands; or that one step. None where there is none.
+
+    Raises TopictureError for a step that renamed or merged a word that got yet another meaning since.
+    """
     with database.transaction():
         while (last := last_step(database, number)) is not None:
             undone = _take_back(database, log, conflicts, *last)
@@ -54,6 +57,7 @@ def undo(
 def _take_back(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int, source: str, at: float
 ) -> Undone:
+    refuse_out_of_turn(database, number)
     step = Step(database, "undo", undoes=number)
     assert step.number  # even where nothing is left to take back, the step counts as undone
     rows = database.execute(

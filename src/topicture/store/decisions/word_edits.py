@@ -6,11 +6,21 @@ A word is deleted or in use, has a policy and perhaps a parent, and may have bee
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from topicture.errors import TopictureError
 from topicture.store.database import Database
 from topicture.store.decisions.steps import Step
 from topicture.store.lending import lend
 
-__all__ = ["FIELDS", "Edited", "ancestors", "redo_edits", "set_deleted", "set_field", "undo_edits"]
+__all__ = [
+    "FIELDS",
+    "Edited",
+    "ancestors",
+    "redo_edits",
+    "refuse_out_of_turn",
+    "set_deleted",
+    "set_field",
+    "undo_edits",
+]
 
 FIELDS = {"policy": str, "precision": float, "parent": int, "merged": int}
 """The columns of `words` that are changed here, with the type that their text stands for."""
@@ -55,6 +65,37 @@ def ancestors(database: Database, word: int) -> list[int]:
         found.append(parent)
         word = parent
     return found
+
+
+def refuse_out_of_turn(database: Database, number: int, *, again: bool = False) -> None:
+    """Raise TopictureError where a step can't be undone, or done `again`, because names of words changed since.
+
+    Half of it would be worse than nothing: a photo would have a word under two names, or a word two meanings.
+    """
+    moved = {
+        word: (before, after) for word, field, before, after in _edits(database, number) if field == "merged"
+    }
+    changed = set()
+    for word, (before, after) in moved.items():
+        stands, wanted = (before, after) if again else (after, before)
+        if _now(database, word, "merged") != stands:
+            changed.add(word)
+        if isinstance(wanted, int) and wanted not in moved and _now(database, wanted, "merged") is not None:
+            changed.add(wanted)
+    if not changed:
+        return
+    row = database.execute(
+        "SELECT b.id, words.word FROM word_edits AS e JOIN batches AS b ON b.id = e.batch "
+        f"JOIN words ON words.id = e.word WHERE field = 'merged' AND e.word IN ({', '.join(map(str, changed))}) "
+        "AND b.id != ? AND NOT EXISTS (SELECT 1 FROM batches WHERE undoes = b.id) ORDER BY b.id DESC LIMIT 1",
+        (number,),
+    ).fetchone()
+    what = f"step {number} can't be {'done again' if again else 'undone'} by itself: "
+    if row is not None and (again or row[0] > number):
+        raise TopictureError(f"{what}step {row[0]} gave {row[1]!r} another meaning; undo that one first")
+    if again:
+        words = ", ".join(map(repr, _texts(database, changed)))
+        raise TopictureError(f"{what}{words} had another meaning then; redo the steps before it first")
 
 
 def redo_edits(database: Database, number: int, step: Step) -> Edited:
