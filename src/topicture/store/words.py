@@ -14,8 +14,8 @@ import numpy as np
 
 from topicture.errors import TopictureError
 from topicture.store.database import Database
-from topicture.store.decisions.decisions import OF_FILES, Decisions
-from topicture.store.decisions.log import Logged
+from topicture.store.decisions.decisions import Decisions
+from topicture.store.decisions.meanings import move_verdicts
 from topicture.store.decisions.steps import Step
 from topicture.store.decisions.word_edits import ancestors, set_deleted, set_field
 from topicture.store.lending import lend
@@ -137,7 +137,6 @@ class Words:
                 if (parent := self._value(former[0], "parent")) != target:
                     self._place(target, parent, step)
             self._take_into_use(target, step)
-            images = self._move_verdicts(former, target, step)
             self._move_places(former, target, step)
             for number in former:
                 for (alias,) in self._db.execute(
@@ -146,6 +145,8 @@ class Words:
                     set_field(self._db, alias, "merged", target, step)
                 set_deleted(self._db, number, time.time(), step)
                 set_field(self._db, number, "merged", target, step)
+            log, conflicts = self._decisions.log, self._decisions.conflicts
+            images = move_verdicts(self._db, log, conflicts, former, target, step)
             lend(self._db, (*former, target))
         return Merged(step.made, len(images))
 
@@ -178,43 +179,6 @@ class Words:
                     break
         return set_field(self._db, word, "parent", above, step)
 
-    def _move_verdicts(self, former: Iterable[int], target: int, step: Step) -> set[int]:
-        """Give photos the verdict on `target` that those on the former words come to, and clear those; the photos."""
-        best = dict(self._verdicts(target))
-        own = dict(best)
-        touched: set[int] = set()
-        log = self._decisions.log
-        for number in former:
-            for image, verdict in self._verdicts(number):
-                touched.add(image)
-                log.add(image, number, "cleared", "merge", step)
-                if verdict.source != "delete" and (
-                    image not in best or _weight(verdict) > _weight(best[image])
-                ):
-                    best[image] = verdict
-        for image in sorted(touched & best.keys()):
-            verdict = best[image]
-            if verdict is not own.get(image):
-                source = "merge" if verdict.source in OF_FILES else verdict.source
-                log.add(
-                    image,
-                    target,
-                    verdict.verdict,
-                    source,
-                    step,
-                    model=verdict.model,
-                    probability=verdict.probability,
-                )
-        return touched
-
-    def _verdicts(self, word: int) -> list[tuple[int, Logged]]:
-        rows = self._db.execute(
-            "SELECT t.image, d.batch, t.verdict, t.source, d.model, d.probability FROM tags AS t "
-            "JOIN decisions AS d ON d.id = t.decision WHERE t.word = ? ORDER BY t.image",
-            (word,),
-        ).fetchall()
-        return [(image, Logged(*rest)) for image, *rest in rows]
-
     def _move_places(self, former: Iterable[int], target: int, step: Step) -> None:
         """Children of the former words go below `target`; those that it lies below take their parent's place."""
         for number in former:
@@ -244,9 +208,3 @@ class Words:
             "SELECT a.word, b.word FROM unlike_words JOIN words AS a ON a.id = first JOIN words AS b ON b.id = second"
         )
         return {frozenset(pair) for pair in rows}
-
-
-def _weight(verdict: Logged) -> int:
-    if verdict.verdict == "present":
-        return 1 if verdict.source == "bulk" else 3
-    return 0 if verdict.source == "delete" else 2

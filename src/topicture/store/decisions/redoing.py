@@ -5,8 +5,9 @@ from typing import NamedTuple
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog, Logged
+from topicture.store.decisions.meanings import follow_meanings, settle_use
 from topicture.store.decisions.steps import Step, last_undone
-from topicture.store.decisions.word_edits import redo_edits, refuse_out_of_turn
+from topicture.store.decisions.word_edits import merges, redo_edits, refuse_out_of_turn
 
 __all__ = ["DoneAgain", "Redone", "redo"]
 
@@ -64,6 +65,7 @@ def _do_again(
         (number,),
     ).fetchall()
     last = {(image, word): rest for image, word, *rest in rows}
+    waiting = [(target, conflicts.of([word])) for word, target in merges(database, number)]
     done = []
     for (image, word), (text, verdict, of, model, probability) in last.items():
         history = log.history(image, word)
@@ -72,6 +74,10 @@ def _do_again(
         log.add(image, word, verdict, of, step, model=model, probability=probability)
         done.append(DoneAgain(image, text, verdict))
     edited = redo_edits(database, number, step)
+    for target, open_before in waiting:
+        conflicts.take_over(target, open_before)
+    follow_meanings(database, log, conflicts, edited.meant, step)
+    settle_use(database, log, number, edited.meant, step)
     settled = conflicts.settle_again(number, step)
     left = len(last) - len(done) + edited.left
     return Redone(source, step.number, tuple(done), edited.words, settled, left)

@@ -14,7 +14,9 @@ from topicture.store.lending import lend
 __all__ = [
     "FIELDS",
     "Edited",
+    "Meant",
     "ancestors",
+    "merges",
     "redo_edits",
     "refuse_out_of_turn",
     "set_deleted",
@@ -28,10 +30,26 @@ FIELDS = {"policy": str, "precision": float, "parent": int, "merged": int}
 Value = str | float | int | None
 
 
+class Meant(NamedTuple):
+    """A word that meant one word and means another now; None is the word itself."""
+
+    word: int
+    before: int | None
+    now: int | None
+
+
 class Edited(NamedTuple):
-    """The words that an undo or redo changed, in order, and how many places it left: they would have made a ring."""
+    """What an undo or redo changed about words.
+
+    Attributes
+    ----------
+    words : their texts, in order
+    meant : those that mean another word now
+    left : how many kept their place in the tree: the other would have made a ring
+    """
 
     words: tuple[str, ...]
+    meant: tuple[Meant, ...]
     left: int
 
 
@@ -98,11 +116,17 @@ def refuse_out_of_turn(database: Database, number: int, *, again: bool = False) 
         raise TopictureError(f"{what}{words} had another meaning then; redo the steps before it first")
 
 
+def merges(database: Database, number: int) -> list[tuple[int, int]]:
+    """(word, word that it came to mean) of a step."""
+    rows = _edits(database, number)
+    return [(word, after) for word, field, _, after in rows if field == "merged" and isinstance(after, int)]
+
+
 def redo_edits(database: Database, number: int, step: Step) -> Edited:
     """Change words again as an undone step did, where they are still as they were before it."""
     changed: set[int] = set()
     for word, before, after in _changes(database, number):
-        if _now(database, word, "deleted") == before:
+        if (_now(database, word, "deleted") is None) == (before is None):
             set_deleted(database, word, None if after is None else float(after), step)
             changed.add(word)
     return _change(
@@ -132,19 +156,19 @@ def _change(
 ) -> Edited:
     """Change fields (word, field, from, to) that are as expected; `changed` are words that were changed otherwise."""
     edits = [edit for edit in edits if edit[2] != edit[3] and _now(database, *edit[:2]) == edit[2]]
-    targets: set[int] = set()
+    meant: list[Meant] = []
     for word, field, before, after in edits:
         if field != "parent":
             put(word, field, after)
         if field == "merged":
-            targets.update(each for each in (before, after, word) if isinstance(each, int))
-    lend(database, sorted(targets))
+            meant.append(Meant(word, *(each if isinstance(each, int) else None for each in (before, after))))
+    lend(database, sorted({each for row in meant for each in row if each is not None}))
     waiting, n = [edit for edit in edits if edit[1] == "parent"], 0
     while len(waiting) != n:  # one may have to move away before another can take its place
         n = len(waiting)
         waiting = [edit for edit in waiting if not put(edit[0], "parent", edit[3])]
     changed.update(edit[0] for edit in edits if edit not in waiting)
-    return Edited(_texts(database, changed), len(waiting))
+    return Edited(_texts(database, changed), tuple(meant), len(waiting))
 
 
 def _put(database: Database, word: int, field: str, value: Value) -> bool:
