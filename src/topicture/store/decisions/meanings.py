@@ -12,7 +12,7 @@ from topicture.store.decisions.log import OF_FILES, DecisionLog, Logged
 from topicture.store.decisions.steps import Step
 from topicture.store.decisions.word_edits import Meant
 
-__all__ = ["follow_meanings", "move_verdicts", "settle_use"]
+__all__ = ["follow_files", "move_verdicts", "settle_words"]
 
 _FILES = ", ".join(f"'{source}'" for source in OF_FILES)
 # What the files of the photos in `tags` say, apart from what we wrote there ourselves.
@@ -57,17 +57,12 @@ def move_verdicts(
     return touched
 
 
-def follow_meanings(
+def follow_files(
     database: Database, log: DecisionLog, conflicts: Conflicts, changed: Iterable[Meant], step: Step
 ) -> list[tuple[int, str]]:
-    """Bring verdicts in line with words that an undo or redo gave another meaning.
-
-    Returned are the photos that have a word no longer because of that, with the word.
-    """
+    """Give photos what their files say since an undo gave words another meaning; (photo, word) it has no longer."""
     cleared: list[tuple[int, str]] = []
     for word, before, now in changed:
-        if now is not None:
-            move_verdicts(database, log, conflicts, [word], now, step)
         if before is not None:
             conflicts.give_back(word, before)
             (text,) = database.execute("SELECT word FROM words WHERE id = ?", (before,)).fetchone()
@@ -76,28 +71,45 @@ def follow_meanings(
     return cleared
 
 
-def settle_use(database: Database, log: DecisionLog, number: int, meant: Iterable[Meant], step: Step) -> None:
-    """After an undo or redo of a step that deleted words or took them into use: no photo is left with half of it.
+def settle_words(database: Database, log: DecisionLog, conflicts: Conflicts, number: int, step: Step) -> None:
+    """After an undo or redo of a step, by `step`: nothing is left of it that does not fit what was done since.
 
-    A word that somebody gave to another photo since stays in use. What files say under a former name of a deleted word
-    is not to be written; of a word in use, it is.
+    A verdict on a word that means another one now is about that one. A word that somebody has given to a photo is in
+    use. What files say under a former name is written for a word in use, and not for a deleted one.
     """
-    words = {word for (word,) in database.execute("SELECT word FROM word_changes WHERE batch = ?", (number,))}
-    for word in sorted(words | {each.now for each in meant if each.now is not None}):
+    query = "SELECT word FROM decisions WHERE batch = :step UNION SELECT word FROM word_changes WHERE batch = :step "
+    query += "UNION SELECT word FROM word_edits WHERE batch = :step"
+    words = {word for (word,) in database.execute(query, {"step": number})}
+    for word in sorted(words):
+        query = "SELECT merged FROM words WHERE id = ? AND merged IS NOT NULL"
+        for (meaning,) in database.execute(query, (word,)).fetchall():
+            database.execute("UPDATE words SET deleted = coalesce(deleted, ?) WHERE id = ?", (step.at, word))
+            move_verdicts(database, log, conflicts, [word], meaning, step)
+            words.add(meaning)
+    for word in sorted(words):
         database.execute(
             "UPDATE words SET deleted = NULL WHERE id = ? AND deleted IS NOT NULL AND merged IS NULL AND EXISTS "
             f"(SELECT 1 FROM tags WHERE word = words.id AND verdict = 'present' AND source NOT IN ({_FILES}))",
             (word,),
         )
-        rows = database.execute(
-            "SELECT image, CASE source WHEN 'merge' THEN 'file' ELSE 'merge' END FROM tags "
-            "JOIN words ON words.id = tags.word WHERE tags.word = ? AND verdict = 'present' "
-            "AND source = CASE WHEN deleted IS NULL THEN 'file' ELSE 'merge' END "
-            f"AND EXISTS ({_SAID} AND said.merged = words.id) AND NOT EXISTS ({_SAID} AND said.id = words.id)",
-            (word,),
-        ).fetchall()
-        for image, source in rows:
-            log.add(image, word, "present", source, step)
+        _write_or_not(database, log, word, step)
+
+
+def _write_or_not(database: Database, log: DecisionLog, word: int, step: Step) -> None:
+    """What files say of a word under a former name is there to be written, or not: as the word is in use, or not."""
+    (in_use,) = database.execute("SELECT deleted IS NULL FROM words WHERE id = ?", (word,)).fetchone()
+    tags = "SELECT image FROM tags WHERE word = :word AND verdict = 'present' AND source"
+    if not in_use:
+        rows = database.execute(f"{tags} = 'merge'", {"word": word}).fetchall()
+    elif database.execute("SELECT 1 FROM words WHERE merged = ? LIMIT 1", (word,)).fetchone():
+        by_former_name = (
+            f"EXISTS ({_SAID} AND said.merged = :word) AND NOT EXISTS ({_SAID} AND said.id = :word)"
+        )
+        rows = database.execute(f"{tags} = 'file' AND {by_former_name}", {"word": word}).fetchall()
+    else:
+        return
+    for (image,) in rows:
+        log.add(image, word, "present", "merge" if in_use else "file", step)
 
 
 def _give_back(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog, Logged
-from topicture.store.decisions.meanings import follow_meanings, settle_use
+from topicture.store.decisions.meanings import settle_words
 from topicture.store.decisions.steps import Step, last_undone
 from topicture.store.decisions.word_edits import merges, redo_edits, refuse_out_of_turn
 
@@ -76,8 +76,7 @@ def _do_again(
     edited = redo_edits(database, number, step)
     for target, open_before in waiting:
         conflicts.take_over(target, open_before)
-    follow_meanings(database, log, conflicts, edited.meant, step)
-    settle_use(database, log, number, edited.meant, step)
+    settle_words(database, log, conflicts, number, step)
     settled = conflicts.settle_again(number, step)
     left = len(last) - len(done) + edited.left
     return Redone(source, step.number, tuple(done), edited.words, settled, left)

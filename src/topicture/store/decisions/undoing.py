@@ -5,7 +5,7 @@ from typing import NamedTuple
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog
-from topicture.store.decisions.meanings import follow_meanings, settle_use
+from topicture.store.decisions.meanings import follow_files, settle_words
 from topicture.store.decisions.steps import Step, last_step
 from topicture.store.decisions.word_edits import refuse_out_of_turn, undo_edits
 
@@ -88,7 +88,7 @@ def _take_back(
         taken.append(TakenBack(image, text, verdict))
     edited = undo_edits(database, number)
     left = len(rows) - len(taken) + edited.left
-    for image, text in follow_meanings(database, log, conflicts, edited.meant, step):
+    for image, text in follow_files(database, log, conflicts, edited.meant, step):
         taken.append(TakenBack(image, text, "present"))
-    settle_use(database, log, number, edited.meant, step)
+    settle_words(database, log, conflicts, number, step)
     return Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), left)

@@ -98,8 +98,11 @@ def refuse_out_of_turn(database: Database, number: int, *, again: bool = False) 
         stands, wanted = (before, after) if again else (after, before)
         if _now(database, word, "merged") != stands:
             changed.add(word)
-        if isinstance(wanted, int) and wanted not in moved and _now(database, wanted, "merged") is not None:
-            changed.add(wanted)
+        if isinstance(wanted, int):  # it must not be a name of a name, nor have one
+            names = database.execute("SELECT id FROM words WHERE merged = ?", (word,)).fetchall()
+            changed.update(name for (name,) in names if name not in moved)
+            if wanted not in moved and _now(database, wanted, "merged") is not None:
+                changed.add(wanted)
     if not changed:
         return
     row = database.execute(
