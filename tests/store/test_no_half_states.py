@@ -13,7 +13,18 @@ from topicture.store.decisions.decisions import OURS, Decision
 from topicture.store.safety.checks import problems
 
 WORDS = "abcdef"
-DEEDS = ("rename", "merge", "delete", "parent", "decide", "scan", "undo", "redo", "undo a step", "redo a step")
+DEEDS = (
+    "rename",
+    "merge",
+    "delete",
+    "parent",
+    "decide",
+    "scan",
+    "undo",
+    "redo",
+    "undo a step",
+    "redo a step",
+)
 
 
 def do(catalog, chance, deed):
