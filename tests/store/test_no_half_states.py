@@ -1,4 +1,4 @@
-"""Whatever people edit, files say and undo or redo bring back, in any order: no ring, and no word that is two things."""
+"""Whatever people edit, files say and undo or redo bring back, in any order: no ring, no word that is two things."""
 
 import random
 from contextlib import suppress

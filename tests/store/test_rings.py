@@ -31,10 +31,10 @@ def read(catalog, name, path):
 
 def test_undo_leaves_a_place_that_files_have_turned_around_since(catalog):
     read(catalog, "b.jpg", ("B", "A"))
-    step = set_parent(catalog, "A", None).step
+    set_parent(catalog, "A", None)
     read(catalog, "c.jpg", ("A", "B"))
     assert parents(catalog) == {"B": "A"}
-    undone = catalog.decisions.undo(step)
+    undone = catalog.decisions.undo()
     assert (undone.words, undone.decided_anew) == ((), 1)
     assert parents(catalog) == {"B": "A"}
 

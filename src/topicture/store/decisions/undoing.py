@@ -49,15 +49,16 @@ def undo(
     """
     with database.transaction():
         while (last := last_step(database, number)) is not None:
-            undone = _take_back(database, log, conflicts, *last)
-            if number is not None or undone.decisions or undone.words or undone.reopened:
+            undone, left = _take_back(database, log, conflicts, *last)
+            if number is not None or undone.decisions or undone.words or undone.reopened or left:
                 return undone
     return None
 
 
 def _take_back(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int, source: str, at: float
-) -> Undone:
+) -> tuple[Undone, int]:
+    """What was taken back, and how many places of words stand but can't be: that is to be said, too."""
     refuse_out_of_turn(database, number)
     step = Step(database, "undo", undoes=number)
     assert step.number  # even where nothing is left to take back, the step counts as undone
@@ -87,8 +88,9 @@ def _take_back(
             )
         taken.append(TakenBack(image, text, verdict))
     edited = undo_edits(database, number)
-    left = len(rows) - len(taken) + edited.left
+    anew = len(rows) - len(taken) + edited.left
     for image, text in follow_files(database, log, conflicts, edited.meant, step):
         taken.append(TakenBack(image, text, "present"))
     settle_words(database, log, conflicts, number, step)
-    return Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), left)
+    undone = Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), anew)
+    return undone, edited.left
