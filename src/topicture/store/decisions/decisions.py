@@ -7,7 +7,8 @@ review   one answer to one question
 bulk     everything above a precision target at once
 import   a table or annotation file
 delete   a tag deleted from the whole collection
-merge    a keyword of a file, under another name: the word that stands there was renamed or merged into this one
+merge    a keyword of a file, under another name: the word that stands there was renamed or merged into this one;
+         `file` again where this one is deleted, so that nothing is written
 """
 
 import time

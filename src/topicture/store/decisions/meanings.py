@@ -86,22 +86,23 @@ def settle_words(database: Database, log: DecisionLog, conflicts: Conflicts, num
             database.execute("UPDATE words SET deleted = coalesce(deleted, ?) WHERE id = ?", (step.at, word))
             move_verdicts(database, log, conflicts, [word], meaning, step)
             words.add(meaning)
+    meanings = {word for (word,) in database.execute("SELECT DISTINCT merged FROM words")}
     for word in sorted(words):
         database.execute(
             "UPDATE words SET deleted = NULL WHERE id = ? AND deleted IS NOT NULL AND merged IS NULL AND EXISTS "
             f"(SELECT 1 FROM tags WHERE word = words.id AND verdict = 'present' AND source NOT IN ({_FILES}))",
             (word,),
         )
-        _write_or_not(database, log, word, step)
+        _write_or_not(database, log, word, word in meanings, step)
 
 
-def _write_or_not(database: Database, log: DecisionLog, word: int, step: Step) -> None:
+def _write_or_not(database: Database, log: DecisionLog, word: int, has_names: bool, step: Step) -> None:
     """What files say of a word under a former name is there to be written, or not: as the word is in use, or not."""
     (in_use,) = database.execute("SELECT deleted IS NULL FROM words WHERE id = ?", (word,)).fetchone()
     tags = "SELECT image FROM tags WHERE word = :word AND verdict = 'present' AND source"
     if not in_use:
         rows = database.execute(f"{tags} = 'merge'", {"word": word}).fetchall()
-    elif database.execute("SELECT 1 FROM words WHERE merged = ? LIMIT 1", (word,)).fetchone():
+    elif has_names:
         by_former_name = (
             f"EXISTS ({_SAID} AND said.merged = :word) AND NOT EXISTS ({_SAID} AND said.id = :word)"
         )
