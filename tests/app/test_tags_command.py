@@ -105,3 +105,13 @@ def test_annotate_applies_policies_and_says_so(root, topicture):
     assert "(bulk)" in topicture("undo")[1]
     assert words(topicture)["sea"]["by_machine"] == 0
     assert "Accepted by policy: " in topicture("annotate", "--workers", "0")[1]
+
+
+def test_a_former_name_finds_photos_and_deletes_nothing(root, topicture):
+    _, listed, _ = topicture("list", "--tag", "rose")
+    assert topicture("tags", "--rename", "rose", "roses")[0] == 0
+    assert topicture("list", "--tag", "rose") == (0, listed, "")
+    code, out, err = topicture("tags", "--delete", "rose")
+    assert (code, out) == (2, "")
+    assert "it is called 'roses' now" in err
+    assert words(topicture)["roses"]["present"] > 0

@@ -53,6 +53,39 @@ def test_what_a_person_says_outweighs_files_until_it_is_undone(catalog):
     assert catalog.tree.paths()["bear"] == ("Toys", "bear")
 
 
+@pytest.mark.parametrize("above", ["Animals", None])
+def test_what_a_person_says_holds_under_a_new_name(catalog, above):
+    read(catalog, "a.jpg", ("Toys", "bear"))
+    catalog.words.set_parent("bear", above)
+    place = catalog.tree.paths().get("bear", ("bear",))[:-1]
+    for old, new in (("bear", "Bear"), ("Bear", "teddy"), ("teddy", "bear")):
+        catalog.words.merge([old], new, "rename")
+        read(catalog, f"{new}.jpg", ("Toys", "bear"))
+        assert catalog.tree.paths().get(new, (new,)) == (*place, new)
+
+
+def test_a_word_that_takes_over_another_stays_with_the_files(catalog):
+    read(catalog, "a.jpg", ("Toys", "bear"))
+    catalog.words.set_parent("teddy", "Animals")
+    catalog.words.merge(["teddy"], "bear")
+    for name in "bc":
+        read(catalog, f"{name}.jpg", ("Games", "bear"))
+    assert catalog.tree.paths()["bear"] == ("Games", "bear")
+
+
+def test_a_place_that_we_wrote_is_no_word_of_a_file(catalog):
+    image = read(catalog, "a.jpg")
+    catalog.decisions.decide([Decision(image, "bear", "present")], "review")
+    catalog.sidecar_record.plan(catalog.sidecar_record.due())
+    ours = WordSource("a.jpg.xmp", own_paths=frozenset({("Animals", "bear")}))
+    catalog.tree.note("a.jpg", image, [ours])
+    catalog.tree.settle(catalog.decisions.step("file"))
+    assert catalog.tree.paths() == {}
+    catalog.tree.note("b.jpg", read(catalog, "b.jpg"), [ours])  # by another catalog, perhaps one that is lost
+    catalog.tree.settle(catalog.decisions.step("file"))
+    assert catalog.tree.paths() == {"bear": ("Animals", "bear")}
+
+
 def test_rings_and_words_above_themselves_are_not_made(catalog):
     read(catalog, "a.jpg", ("a", "b"), ("b", "c"), ("c", "a"), ("d", "d"))
     paths = catalog.tree.paths()

@@ -43,6 +43,14 @@ class Tree:
                 found.setdefault(ancestor, set()).add(word)
         return found
 
+    def rings(self) -> list[str]:
+        """Words that lie below themselves, in use or not: there should be none."""
+        rows = self._db.execute("SELECT id, word, parent FROM words").fetchall()
+        parents = {number: parent for number, _, parent in rows if parent is not None}
+        return sorted(
+            word for number, word, _ in rows if parents.get((number, *_above(number, parents))[-1]) == number
+        )
+
     def with_implied(self, tags: Iterable[Verdict]) -> Iterator[Verdict]:
         """Verdicts, and those that they imply: a photo of a tiger is one of an animal, unless somebody said no."""
         parents = self._parents()
@@ -73,11 +81,16 @@ class Tree:
     # --- What files say ------------------------------------------------------------------------------------
 
     def note(self, path: str, image: int, sources: Iterable[WordSource]) -> None:
-        """Remember what the lists of a file say; where they could not be read whole, what they said before stays."""
+        """Remember what the lists of a file say; where they could not be read whole, what they said before stays.
+
+        A place that this catalog wrote there is nobody else's word. After another catalog, it is all that is left.
+        """
         where, read = os.fsencode(path), list(sources)
-        pairs = {
-            pair for source in read for found in source.paths for pair in zip(found[1:], found, strict=False)
-        }
+        query = "SELECT words.word FROM written JOIN words ON words.id = written.word WHERE path = ?"
+        ours = {word for (word,) in self._db.execute(query, (where,))}
+        paths = {found for source in read for found in source.paths}
+        paths |= {found for source in read for found in source.own_paths if found[-1] not in ours}
+        pairs = {pair for found in paths for pair in zip(found[1:], found, strict=False)}
         if all(source.whole for source in read):
             self._db.execute("DELETE FROM file_places WHERE path = ? AND image = ?", (where, image))
         self._db.execute_many(
@@ -112,18 +125,27 @@ class Tree:
         return sorted(rows, key=lambda row: (-row[2], parents.get(row[0]) != row[1], row))
 
     def _placed_by_people(self) -> set[int]:
-        """Words that somebody put where they are."""
+        """Words that somebody put where they are, or that are a new name of such a word."""
+        standing = "NOT EXISTS (SELECT 1 FROM batches AS b WHERE b.undoes = e.batch)"
         rows = self._db.execute(
-            "SELECT word FROM word_edits JOIN batches ON batches.id = batch WHERE field = 'parent' "
-            "AND source = 'parent' AND NOT EXISTS (SELECT 1 FROM batches AS b WHERE b.undoes = batches.id)"
+            "SELECT word FROM word_edits AS e JOIN batches ON batches.id = batch "
+            f"WHERE field = 'parent' AND source = 'parent' AND {standing}"
         )
-        return {word for (word,) in rows}
+        placed = {word for (word,) in rows}
+        renamed = self._db.execute(
+            "SELECT e.word, CAST(e.after AS INTEGER) FROM word_edits AS e JOIN word_changes AS new "
+            "ON new.batch = e.batch AND new.word = CAST(e.after AS INTEGER) AND new.after IS NULL "
+            f"WHERE field = 'merged' AND e.before IS NULL AND {standing} ORDER BY e.batch"
+        )
+        for word, name in renamed:
+            if word in placed:
+                placed.add(name)
+        return placed
 
 
 def _above(word: T, parents: dict[T, T]) -> list[T]:
     """The words above a word, the nearest first; a ring, which only a damaged catalog has, ends."""
-    found: list[T] = []
-    while (above := parents.get(word)) is not None and above not in found:
-        found.append(above)
-        word = above
-    return found
+    line = [word]
+    while (above := parents.get(line[-1])) is not None and above not in line:
+        line.append(above)
+    return line[1:]

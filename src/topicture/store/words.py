@@ -6,17 +6,18 @@ former word get the new one, and the former stays as a name that means the new o
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
+from topicture.errors import TopictureError
 from topicture.store.database import Database
-from topicture.store.decisions.decisions import OF_FILES, Decisions
-from topicture.store.decisions.log import Logged
+from topicture.store.decisions.decisions import Decisions
+from topicture.store.decisions.meanings import move_verdicts
 from topicture.store.decisions.steps import Step
-from topicture.store.decisions.word_edits import set_deleted, set_field
+from topicture.store.decisions.word_edits import ancestors, set_deleted, set_field
 from topicture.store.lending import lend
 
 __all__ = ["POLICIES", "Merged", "Word", "Words"]
@@ -93,14 +94,6 @@ class Words:
             ).fetchall()
         )
 
-    def ancestors(self, word: int) -> list[int]:
-        """The parent of a word, its parent, and so on."""
-        found: list[int] = []
-        while (parent := self._value(word, "parent")) is not None and parent not in found:
-            found.append(parent)
-            word = parent
-        return found
-
     # --- Changing ------------------------------------------------------------------------------------------
 
     def set_policy(self, word: str, policy: str, precision: float | None) -> int | None:
@@ -113,11 +106,19 @@ class Words:
         return step.made
 
     def set_parent(self, word: str, parent: str | None) -> int | None:
-        """Put a word below another, which may be new, or below none; the step. Above itself is for verbs to refuse."""
+        """Put a word below another, which may be new, or below none; the step.
+
+        Raises TopictureError where the other one lies below it.
+        """
         step = self._decisions.step("parent")
         with self._db.transaction():
-            above = None if parent is None else self._take_into_use(parent, step)
-            set_field(self._db, self._decisions.word_id(word), "parent", above, step)
+            number = self._decisions.word_id(word)
+            above = None if parent is None else self._known(parent)
+            self._place(number, above, step)
+            if self._value(number, "parent") != above:
+                raise TopictureError(f"{parent!r} can't be above {word!r}: it is that tag, or below it")
+            if above is not None:
+                self._take_into_use(above, step)
         return step.made
 
     def merge(self, words: Sequence[str], into: str, source: str = "merge") -> Merged:
@@ -128,14 +129,14 @@ class Words:
         step = self._decisions.step(source)
         with self._db.transaction():
             is_new = self.in_use(into) is None
-            target = self._take_into_use(into, step)
+            target = self._known(into)
             former = [number for word in words if (number := self._decisions.word_id(word)) != target]
             if is_new and former:
-                for field in ("policy", "precision", "parent"):
-                    value = self._value(former[0], field)
-                    if value != target:
-                        set_field(self._db, target, field, value, step)
-            images = self._move_verdicts(former, target, step)
+                for field in ("policy", "precision"):
+                    set_field(self._db, target, field, self._value(former[0], field), step)
+                if (parent := self._value(former[0], "parent")) != target:
+                    self._place(target, parent, step)
+            self._take_into_use(target, step)
             self._move_places(former, target, step)
             for number in former:
                 for (alias,) in self._db.execute(
@@ -144,58 +145,39 @@ class Words:
                     set_field(self._db, alias, "merged", target, step)
                 set_deleted(self._db, number, time.time(), step)
                 set_field(self._db, number, "merged", target, step)
+            log, conflicts = self._decisions.log, self._decisions.conflicts
+            images = move_verdicts(self._db, log, conflicts, former, target, step)
             lend(self._db, (*former, target))
         return Merged(step.made, len(images))
 
-    def _take_into_use(self, word: str, step: Step) -> int:
-        """The id of a word that is in use from this step on, and only from it: undoing it puts the word away again."""
+    def _known(self, word: str) -> int:
+        """The id of a word; a new one is not in use yet."""
         number = self._decisions.find_word(word)
         if number is None:
             number = self._decisions.word_id(word)
             self._db.execute("UPDATE words SET deleted = ? WHERE id = ?", (time.time(), number))
-        former = self._value(number, "merged")
-        if former is not None:
-            set_field(self._db, number, "merged", None, step)
-            lend(self._db, [former])
-        set_deleted(self._db, number, None, step)
         return number
 
-    def _move_verdicts(self, former: Iterable[int], target: int, step: Step) -> set[int]:
-        """Give photos the verdict on `target` that those on the former words come to, and clear those; the photos."""
-        best = dict(self._verdicts(target))
-        own = dict(best)
-        touched: set[int] = set()
-        log = self._decisions.log
-        for number in former:
-            for image, verdict in self._verdicts(number):
-                touched.add(image)
-                log.add(image, number, "cleared", "merge", step)
-                if verdict.source != "delete" and (
-                    image not in best or _weight(verdict) > _weight(best[image])
-                ):
-                    best[image] = verdict
-        for image in sorted(touched & best.keys()):
-            verdict = best[image]
-            if verdict is not own.get(image):
-                source = "merge" if verdict.source in OF_FILES else verdict.source
-                log.add(
-                    image,
-                    target,
-                    verdict.verdict,
-                    source,
-                    step,
-                    model=verdict.model,
-                    probability=verdict.probability,
-                )
-        return touched
+    def _take_into_use(self, word: int, step: Step) -> None:
+        """A word is in use from this step on, and only from it: undoing it puts the word away again."""
+        former = self._value(word, "merged")
+        if former is not None:
+            set_field(self._db, word, "merged", None, step)
+            lend(self._db, [former])
+        set_deleted(self._db, word, None, step)
 
-    def _verdicts(self, word: int) -> list[tuple[int, Logged]]:
-        rows = self._db.execute(
-            "SELECT t.image, d.batch, t.verdict, t.source, d.model, d.probability FROM tags AS t "
-            "JOIN decisions AS d ON d.id = t.decision WHERE t.word = ? ORDER BY t.image",
-            (word,),
-        ).fetchall()
-        return [(image, Logged(*rest)) for image, *rest in rows]
+    def _place(self, word: int, above: int | None, step: Step) -> bool:
+        """Put a word below another; False where it lies there already, or above it.
+
+        Deleted words keep their places, but nobody sees them: where only such a place is in the way, it is given up.
+        """
+        line = [] if above is None else [above, *ancestors(self._db, above)]
+        if word in line:
+            for lower, upper in pairwise(line[: line.index(word) + 1]):
+                if any(self._value(each, "deleted") is not None for each in (lower, upper)):
+                    set_field(self._db, lower, "parent", None, step)
+                    break
+        return set_field(self._db, word, "parent", above, step)
 
     def _move_places(self, former: Iterable[int], target: int, step: Step) -> None:
         """Children of the former words go below `target`; those that it lies below take their parent's place."""
@@ -203,9 +185,9 @@ class Words:
             parent = self._value(number, "parent")
             children = self._db.execute("SELECT id FROM words WHERE parent = ?", (number,)).fetchall()
             for (child,) in children:
-                is_above = child == target or child in self.ancestors(target)
-                above = parent if is_above else target
-                set_field(self._db, child, "parent", None if above == child else above, step)
+                any(
+                    self._place(child, above, step) for above in (target, parent, None)
+                )  # the first that can be
 
     def _value(self, word: int, field: str):
         return self._db.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()[0]
@@ -226,9 +208,3 @@ class Words:
             "SELECT a.word, b.word FROM unlike_words JOIN words AS a ON a.id = first JOIN words AS b ON b.id = second"
         )
         return {frozenset(pair) for pair in rows}
-
-
-def _weight(verdict: Logged) -> int:
-    if verdict.verdict == "present":
-        return 1 if verdict.source == "bulk" else 3
-    return 0 if verdict.source == "delete" else 2

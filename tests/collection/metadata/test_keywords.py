@@ -95,6 +95,15 @@ def test_the_last_part_of_a_hierarchical_tag_is_the_word(tmp_path):
     assert words(photo(tmp_path / "a.jpg", packet)) == ("tiger", "plain", "a/b", "sea", "x|y")
 
 
+def test_places_that_we_wrote_are_told_apart(tmp_path):
+    path = photo(tmp_path / "a.jpg")
+    theirs = f"<lr:hierarchicalSubject>{bag(['Toys|bear'])}</lr:hierarchicalSubject>"
+    Path(f"{path}.xmp").write_bytes(xmp(description(theirs)))
+    write_sidecar(path, add=[Tag("tiger", hierarchy=("Animals", "tiger"))])
+    sidecar = photo_keywords(path).sources[1]
+    assert (sidecar.paths, sidecar.own_paths) == ({("Toys", "bear")}, {("Animals", "tiger")})
+
+
 def test_bad_upper_parts_of_a_tag_do_not_lose_its_word(tmp_path):
     tags = bag(["two&#10;lines|tiger", "Animals| |lion", "|Places|", "Animals|tw&#10;o"])
     packet = xmp(description(f"<lr:hierarchicalSubject>{tags}</lr:hierarchicalSubject>"))

@@ -49,8 +49,13 @@ def answer_many(catalog: Catalog, images: Iterable[int], words: Iterable[str], v
 
 
 def delete_tag(catalog: Catalog, word: str) -> int:
-    """Take a word away from every photo and stop suggesting it; the number of photos that had it."""
+    """Take a word away from every photo and stop suggesting it; the number of photos that had it.
+
+    Raises DataNotFound for a word that there never was, or that was renamed or merged into another one.
+    """
     cleaned = clean_word(word)
+    if (now := catalog.decisions.merged_words().get(cleaned)) is not None:
+        raise DataNotFound(f"no tag {word!r} is in use; it is called {now!r} now")
     if catalog.decisions.find_word(cleaned) is None:
         raise DataNotFound(f"no photo has or had the tag {word!r}; 'topicture tags' lists them")
     return catalog.decisions.delete_word(cleaned)

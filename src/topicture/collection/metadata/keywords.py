@@ -88,7 +88,7 @@ def embedded_paths(path: str | os.PathLike) -> dict[str, tuple[tuple[str, ...], 
     gathered = _Gathered()
     _gather_embedded(Path(path), gathered)
     found: dict[str, tuple[tuple[str, ...], ...]] = dict.fromkeys(gathered.words, ())
-    for tree_path in gathered.paths:
+    for tree_path in gathered.paths | gathered.own_paths:
         found[tree_path[-1]] += (tree_path,)
     return found
 
@@ -129,6 +129,7 @@ class _Gathered:
     paths: dict[tuple[str, ...], None] = field(
         default_factory=dict
     )  # of lists that know trees; words without, too
+    own_paths: dict[tuple[str, ...], None] = field(default_factory=dict)  # those that Topicture wrote
     by_machine: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
     whole: bool = True
@@ -158,7 +159,7 @@ class _Gathered:
             cleaned = clean_path(path)
             self.words[word] = max(cleaned, self.words.get(word, ()), key=len)
             if in_tree:
-                self.paths[cleaned] = None
+                (self.paths if by is None else self.own_paths)[cleaned] = None
 
     def take_xmp(self, content: bytes, where: str) -> None:
         tree = parse_xmp(content)
@@ -176,7 +177,14 @@ def _together(found: dict[str, _Gathered]) -> Keywords:
     by_machine = {word: None for part in found.values() for word in part.by_machine if word not in words}
     refused = {line: None for part in found.values() for line in part.refused}
     sources = tuple(
-        WordSource(name, frozenset(part.words), frozenset(part.by_machine), part.whole, frozenset(part.paths))
+        WordSource(
+            name,
+            frozenset(part.words),
+            frozenset(part.by_machine),
+            part.whole,
+            frozenset(part.paths),
+            frozenset(part.own_paths),
+        )
         for name, part in found.items()
     )
     taken = next((part.taken for part in reversed(found.values()) if part.taken), None)

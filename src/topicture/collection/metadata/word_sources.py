@@ -16,3 +16,4 @@ class WordSource(NamedTuple):
     by_machine: frozenset[str] = frozenset()  # there as a model's choice only
     whole: bool = True
     paths: frozenset[tuple[str, ...]] = frozenset()  # places in trees of tags, the word last
+    own_paths: frozenset[tuple[str, ...]] = frozenset()  # those that Topicture wrote

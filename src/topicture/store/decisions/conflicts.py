@@ -8,7 +8,7 @@ Until then the decision stands in the catalog, and no sidecar is given the word 
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from topicture.store.database import Database
@@ -28,12 +28,24 @@ class Conflict(NamedTuple):
     at: float
 
 
-# Those that nobody settled, about decisions that still stand and photos that are still there.
-_OPEN = """
+class Open(NamedTuple):
+    """A conflict to be settled, as it was noted."""
+
+    image: int
+    kind: str
+    path: bytes
+    at: float
+
+
+# Those that nobody settled, about decisions that still stand; and photos that are still there.
+_STANDING = """
 FROM conflicts JOIN words ON words.id = conflicts.word
 JOIN tags ON tags.image = conflicts.image AND tags.word = conflicts.word
 AND tags.verdict = CASE kind WHEN 'removed' THEN 'present' ELSE 'rejected' END
-WHERE resolved IS NULL AND EXISTS (SELECT 1 FROM places WHERE places.image = conflicts.image AND gone IS NULL)
+WHERE resolved IS NULL
+"""
+_OPEN = f"""{_STANDING}
+AND EXISTS (SELECT 1 FROM places WHERE places.image = conflicts.image AND gone IS NULL)
 """
 
 
@@ -66,7 +78,8 @@ class Conflicts:
     def drop(self, image: int, kind: str, path: str, words: Collection[str]) -> None:
         """The file, or the one that the photo was moved to, says again what was decided about some words."""
         rows = self._db.execute(
-            "SELECT words.id, words.word FROM conflicts JOIN words ON words.id = conflicts.word "
+            "SELECT said.id, meant.word FROM conflicts JOIN words AS said ON said.id = conflicts.word "
+            "JOIN words AS meant ON meant.id = coalesce(said.merged, said.id) "
             "WHERE image = :image AND kind = :kind AND resolved IS NULL AND (path = :path OR NOT EXISTS "
             "(SELECT 1 FROM places WHERE path = conflicts.path AND image = :image AND gone IS NULL))",
             {"image": image, "kind": kind, "path": os.fsencode(path)},
@@ -103,6 +116,34 @@ class Conflicts:
         """What the undoing of a step opened again is settled once more, by another step; how many."""
         pairs = self._db.execute("SELECT image, word FROM reopened WHERE batch = ?", (undone,)).fetchall()
         return sum(self.settle(image, word, step) for image, word in pairs)
+
+    def of(self, words: Iterable[int]) -> list[Open]:
+        """Those of some words that are to be settled."""
+        query = f"SELECT conflicts.image, kind, path, at {_STANDING} AND conflicts.word = ?"
+        return [Open(*row) for word in words for row in self._db.execute(query, (word,))]
+
+    def take_over(self, word: int, conflicts: Iterable[Open]) -> None:
+        """What was to be settled about words that mean this one now is to be settled about it, if it holds for it."""
+        for conflict in conflicts:
+            self._db.execute(
+                "INSERT INTO conflicts (image, word, kind, path, at) SELECT image, word, :kind, :path, :at FROM tags "
+                "WHERE image = :image AND word = :word "
+                "AND verdict = CASE :kind WHEN 'removed' THEN 'present' ELSE 'rejected' END "
+                "AND (:kind = 'added') = EXISTS (SELECT 1 FROM file_words AS f JOIN words AS said ON said.id = f.word "
+                "WHERE f.path = :path AND f.image = :image AND coalesce(said.merged, said.id) = :word) "
+                "ON CONFLICT DO UPDATE SET kind = excluded.kind, path = excluded.path, at = excluded.at, "
+                "resolved = NULL WHERE resolved IS NOT NULL",
+                {"word": word, **conflict._asdict()},
+            )
+
+    def give_back(self, former: int, word: int) -> None:
+        """What `word` took over from one that does not mean it any more: it is that one's to settle again."""
+        self._db.execute(
+            "DELETE FROM conflicts WHERE word = ? AND resolved IS NULL AND EXISTS (SELECT 1 FROM conflicts AS own "
+            "WHERE own.word = ? AND own.image = conflicts.image AND own.kind = conflicts.kind "
+            "AND own.path = conflicts.path AND own.at = conflicts.at)",
+            (word, former),
+        )
 
     def carry(self, old: int, new: int) -> None:
         """An edited picture takes the place of the former one in its conflicts."""

@@ -7,7 +7,8 @@ review   one answer to one question
 bulk     everything above a precision target at once
 import   a table or annotation file
 delete   a tag deleted from the whole collection
-merge    a keyword of a file, under another name: the word that stands there was renamed or merged into this one
+merge    a keyword of a file, under another name: the word that stands there was renamed or merged into this one;
+         `file` again where this one is deleted, so that nothing is written
 """
 
 import time
@@ -18,7 +19,7 @@ import numpy as np
 
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflict, Conflicts
-from topicture.store.decisions.log import DecisionLog
+from topicture.store.decisions.log import OF_FILES, DecisionLog
 from topicture.store.decisions.redoing import Redone, redo
 from topicture.store.decisions.steps import Step
 from topicture.store.decisions.undoing import Undone, undo
@@ -31,9 +32,6 @@ OURS = ("review", "bulk", "import", "merge")
 
 CAPTIONING = ("file", "import", "merge")
 """Sources of whole captions: a word that is missing there was not wanted. Reviewed photos tell only what was asked."""
-
-OF_FILES = ("file", "merge")
-"""Sources of what other programs say: it ends when they no longer say it, and brings no deleted word back into use."""
 
 BY_MACHINE = ("bulk",)
 """Sources of tags that no person has looked at: nobody's word, until somebody confirms them."""

@@ -113,7 +113,11 @@ class FileWords:
             changes = [each for each in added if each.word in ids]
             changes += [Decision(image, word, "cleared") for word in news.withdrawn]
             self._decisions.decide(changes, "file", step)
-            self._decisions.decide([each for each in added if each.word not in ids], "merge", step)
+            for each in added:
+                if each.word not in ids:
+                    self._decisions.decide(
+                        [each], self._source("merge", self._decisions.word_id(each.word)), step
+                    )
             for word in news.returned:
                 self._restore(image, self._decisions.word_id(word), step)
             conflicts = self._decisions.conflicts
@@ -191,11 +195,16 @@ class FileWords:
             image,
             word,
             "present",
-            earlier.source,
+            self._source(earlier.source, word),
             step,
             model=earlier.model,
             probability=earlier.probability,
         )
+
+    def _source(self, source: str, word: int) -> str:
+        """The source of a tag that a file gives: what it says under a former name is not written for a deleted word."""
+        (deleted,) = self._db.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
+        return "file" if deleted is not None else source
 
     def _forget(self, image: int, words: Iterable[str]) -> None:
         """Words taken out of a file are news again should they come back, even at a place where it once lay."""

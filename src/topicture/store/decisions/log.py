@@ -5,7 +5,10 @@ from typing import NamedTuple
 from topicture.store.database import Database
 from topicture.store.decisions.steps import Step
 
-__all__ = ["DecisionLog", "History", "Logged"]
+__all__ = ["OF_FILES", "DecisionLog", "History", "Logged"]
+
+OF_FILES = ("file", "merge")
+"""Sources of what other programs say: it ends when they no longer say it, and brings no deleted word back into use."""
 
 
 class Logged(NamedTuple):

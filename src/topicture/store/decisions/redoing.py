@@ -5,8 +5,9 @@ from typing import NamedTuple
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog, Logged
+from topicture.store.decisions.meanings import settle_words
 from topicture.store.decisions.steps import Step, last_undone
-from topicture.store.decisions.word_edits import redo_edits
+from topicture.store.decisions.word_edits import merges, redo_edits, refuse_out_of_turn
 
 __all__ = ["DoneAgain", "Redone", "redo"]
 
@@ -29,7 +30,7 @@ class Redone(NamedTuple):
     decisions : verdicts that stand again
     words : words that were deleted, renamed, moved or given a policy again, or are in use again
     settled : conflicts that are settled again
-    decided_anew : verdicts that were left alone, because something else was decided since
+    decided_anew : verdicts and places of words that were left alone, because something else was decided since
     """
 
     source: str
@@ -43,7 +44,10 @@ class Redone(NamedTuple):
 def redo(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int | None = None
 ) -> Redone | None:
-    """Do the last undone step again, or that one step; None where there is none, or it was not undone."""
+    """Do the last undone step again, or that one step; None where there is none, or it was not undone.
+
+    Raises TopictureError for a step that renamed or merged a word that got another meaning since.
+    """
     with database.transaction():
         found = last_undone(database, number)
         return None if found is None else _do_again(database, log, conflicts, *found)
@@ -52,6 +56,7 @@ def redo(
 def _do_again(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int, source: str, at: float
 ) -> Redone:
+    refuse_out_of_turn(database, number, again=True)
     step = Step(database, source, redoes=number)
     assert step.number  # even where nothing can be done again, the next redo is about the step before
     rows = database.execute(
@@ -60,6 +65,7 @@ def _do_again(
         (number,),
     ).fetchall()
     last = {(image, word): rest for image, word, *rest in rows}
+    waiting = [(target, conflicts.of([word])) for word, target in merges(database, number)]
     done = []
     for (image, word), (text, verdict, of, model, probability) in last.items():
         history = log.history(image, word)
@@ -67,9 +73,13 @@ def _do_again(
             continue  # not as it was before the step: somebody has decided otherwise
         log.add(image, word, verdict, of, step, model=model, probability=probability)
         done.append(DoneAgain(image, text, verdict))
-    words = redo_edits(database, number, step)
+    edited = redo_edits(database, number, step)
+    for target, open_before in waiting:
+        conflicts.take_over(target, open_before)
+    settle_words(database, log, conflicts, number, step)
     settled = conflicts.settle_again(number, step)
-    return Redone(source, step.number, tuple(done), words, settled, len(last) - len(done))
+    left = len(last) - len(done) + edited.left
+    return Redone(source, step.number, tuple(done), edited.words, settled, left)
 
 
 def _origin(database: Database, logged: Logged | None) -> Logged | None:

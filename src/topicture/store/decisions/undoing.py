@@ -5,8 +5,9 @@ from typing import NamedTuple
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog
+from topicture.store.decisions.meanings import follow_files, settle_words
 from topicture.store.decisions.steps import Step, last_step
-from topicture.store.decisions.word_edits import undo_edits
+from topicture.store.decisions.word_edits import refuse_out_of_turn, undo_edits
 
 __all__ = ["TakenBack", "Undone", "undo"]
 
@@ -28,7 +29,7 @@ class Undone(NamedTuple):
     decisions : verdicts that no longer stand
     words : words whose deletion, return into use, name, place or policy was undone
     reopened : conflicts that are to be settled again
-    decided_anew : verdicts of the step that were left alone, because something else was decided since
+    decided_anew : verdicts and places of words that were left alone, because something else was decided since
     """
 
     source: str
@@ -42,18 +43,23 @@ class Undone(NamedTuple):
 def undo(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int | None = None
 ) -> Undone | None:
-    """Take back the last step that changed something that still stands; or that one step. None where there is none."""
+    """Take back the last step that changed something that still stands; or that one step. None where there is none.
+
+    Raises TopictureError for a step that renamed or merged a word that got yet another meaning since.
+    """
     with database.transaction():
         while (last := last_step(database, number)) is not None:
-            undone = _take_back(database, log, conflicts, *last)
-            if number is not None or undone.decisions or undone.words or undone.reopened:
+            undone, left = _take_back(database, log, conflicts, *last)
+            if number is not None or undone.decisions or undone.words or undone.reopened or left:
                 return undone
     return None
 
 
 def _take_back(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int, source: str, at: float
-) -> Undone:
+) -> tuple[Undone, int]:
+    """What was taken back, and how many places of words stand but can't be: that is to be said, too."""
+    refuse_out_of_turn(database, number)
     step = Step(database, "undo", undoes=number)
     assert step.number  # even where nothing is left to take back, the step counts as undone
     rows = database.execute(
@@ -81,5 +87,10 @@ def _take_back(
                 probability=earlier.probability,
             )
         taken.append(TakenBack(image, text, verdict))
-    words = undo_edits(database, number)
-    return Undone(source, at, tuple(taken), words, conflicts.reopen(number), len(rows) - len(taken))
+    edited = undo_edits(database, number)
+    anew = len(rows) - len(taken) + edited.left
+    for image, text in follow_files(database, log, conflicts, edited.meant, step):
+        taken.append(TakenBack(image, text, "present"))
+    settle_words(database, log, conflicts, number, step)
+    undone = Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), anew)
+    return undone, edited.left

@@ -3,13 +3,26 @@
 A word is deleted or in use, has a policy and perhaps a parent, and may have been merged into another.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
+from topicture.errors import TopictureError
 from topicture.store.database import Database
 from topicture.store.decisions.steps import Step
 from topicture.store.lending import lend
 
-__all__ = ["FIELDS", "redo_edits", "set_deleted", "set_field", "undo_edits"]
+__all__ = [
+    "FIELDS",
+    "Edited",
+    "Meant",
+    "ancestors",
+    "merges",
+    "redo_edits",
+    "refuse_out_of_turn",
+    "set_deleted",
+    "set_field",
+    "undo_edits",
+]
 
 FIELDS = {"policy": str, "precision": float, "parent": int, "merged": int}
 """The columns of `words` that are changed here, with the type that their text stands for."""
@@ -17,9 +30,32 @@ FIELDS = {"policy": str, "precision": float, "parent": int, "merged": int}
 Value = str | float | int | None
 
 
+class Meant(NamedTuple):
+    """A word that meant one word and means another now; None is the word itself."""
+
+    word: int
+    before: int | None
+    now: int | None
+
+
+class Edited(NamedTuple):
+    """What an undo or redo changed about words.
+
+    Attributes
+    ----------
+    words : their texts, in order
+    meant : those that mean another word now
+    left : how many kept their place in the tree: the other would have made a ring
+    """
+
+    words: tuple[str, ...]
+    meant: tuple[Meant, ...]
+    left: int
+
+
 def set_deleted(database: Database, word: int, after: float | None, step: Step) -> None:
     """Stop suggesting a word, or begin again; where that is news it is a part of the step."""
-    (before,) = database.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
+    before = _now(database, word, "deleted")
     if (before is None) == (after is None):
         return
     database.execute("UPDATE words SET deleted = ? WHERE id = ?", (after, word))
@@ -29,56 +65,127 @@ def set_deleted(database: Database, word: int, after: float | None, step: Step) 
 
 
 def set_field(database: Database, word: int, field: str, after: Value, step: Step) -> bool:
-    """Change a field of a word; False where it says that already."""
-    (before,) = database.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()
-    if before == after:
+    """Change a field of a word; False where it says that already, or the word would come to lie below itself."""
+    before = _now(database, word, field)
+    if before == after or not _put(database, word, field, after):
         return False
-    database.execute(f"UPDATE words SET {field} = ? WHERE id = ?", (after, word))
     database.execute(
         "INSERT INTO word_edits VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET after = excluded.after",
         (step.number, word, field, _text(before), _text(after)),
     )
+    return True
+
+
+def ancestors(database: Database, word: int) -> list[int]:
+    """The parent of a word, its parent, and so on: in use or not, for a deleted word may come back."""
+    found: list[int] = []
+    while isinstance(parent := _now(database, word, "parent"), int) and parent not in found:
+        found.append(parent)
+        word = parent
+    return found
+
+
+def refuse_out_of_turn(database: Database, number: int, *, again: bool = False) -> None:
+    """Raise TopictureError where a step can't be undone, or done `again`, because names of words changed since.
+
+    Half of it would be worse than nothing: a photo would have a word under two names, or a word two meanings.
+    """
+    moved = {
+        word: (before, after) for word, field, before, after in _edits(database, number) if field == "merged"
+    }
+    changed = set()
+    for word, (before, after) in moved.items():
+        stands, wanted = (before, after) if again else (after, before)
+        if _now(database, word, "merged") != stands:
+            changed.add(word)
+        if isinstance(wanted, int):  # it must not be a name of a name, nor have one
+            names = database.execute("SELECT id FROM words WHERE merged = ?", (word,)).fetchall()
+            changed.update(name for (name,) in names if name not in moved)
+            if wanted not in moved and _now(database, wanted, "merged") is not None:
+                changed.add(wanted)
+    if not changed:
+        return
+    row = database.execute(
+        "SELECT b.id, words.word FROM word_edits AS e JOIN batches AS b ON b.id = e.batch "
+        f"JOIN words ON words.id = e.word WHERE field = 'merged' AND e.word IN ({', '.join(map(str, changed))}) "
+        "AND b.id != ? AND NOT EXISTS (SELECT 1 FROM batches WHERE undoes = b.id) ORDER BY b.id DESC LIMIT 1",
+        (number,),
+    ).fetchone()
+    what = f"step {number} can't be {'done again' if again else 'undone'} by itself: "
+    if row is not None and (again or row[0] > number):
+        raise TopictureError(f"{what}step {row[0]} gave {row[1]!r} another meaning; undo that one first")
+    if again:
+        words = ", ".join(map(repr, _texts(database, changed)))
+        raise TopictureError(f"{what}{words} had another meaning then; redo the steps before it first")
+
+
+def merges(database: Database, number: int) -> list[tuple[int, int]]:
+    """(word, word that it came to mean) of a step."""
+    rows = _edits(database, number)
+    return [(word, after) for word, field, _, after in rows if field == "merged" and isinstance(after, int)]
+
+
+def redo_edits(database: Database, number: int, step: Step) -> Edited:
+    """Change words again as an undone step did, where they are still as they were before it."""
+    changed: set[int] = set()
+    for word, before, after in _changes(database, number):
+        if (_now(database, word, "deleted") is None) == (before is None):
+            set_deleted(database, word, None if after is None else float(after), step)
+            changed.add(word)
+    return _change(
+        database,
+        _edits(database, number),
+        lambda word, field, value: set_field(database, word, field, value, step),
+        changed,
+    )
+
+
+def undo_edits(database: Database, number: int) -> Edited:
+    """Take back what a step changed about words, as far as it still stands."""
+    changed: set[int] = set()
+    for word, before, after in _changes(database, number):
+        if _now(database, word, "deleted") == after:
+            database.execute("UPDATE words SET deleted = ? WHERE id = ?", (before, word))
+            changed.add(word)
+    edits = [(word, field, after, before) for word, field, before, after in _edits(database, number)]
+    return _change(database, edits, lambda *edit: _put(database, *edit), changed)
+
+
+def _change(
+    database: Database,
+    edits: list[tuple[int, str, Value, Value]],
+    put: Callable[[int, str, Value], bool],
+    changed: set[int],
+) -> Edited:
+    """Change fields (word, field, from, to) that are as expected; `changed` are words that were changed otherwise."""
+    edits = [edit for edit in edits if edit[2] != edit[3] and _now(database, *edit[:2]) == edit[2]]
+    meant: list[Meant] = []
+    for word, field, before, after in edits:
+        if field != "parent":
+            put(word, field, after)
+        if field == "merged":
+            meant.append(Meant(word, *(each if isinstance(each, int) else None for each in (before, after))))
+    lend(database, sorted({each for row in meant for each in row if each is not None}))
+    waiting, n = [edit for edit in edits if edit[1] == "parent"], 0
+    while len(waiting) != n:  # one may have to move away before another can take its place
+        n = len(waiting)
+        waiting = [edit for edit in waiting if not put(edit[0], "parent", edit[3])]
+    changed.update(edit[0] for edit in edits if edit not in waiting)
+    return Edited(_texts(database, changed), tuple(meant), len(waiting))
+
+
+def _put(database: Database, word: int, field: str, value: Value) -> bool:
+    """Write a field; False where the word would come to lie below itself."""
+    if field == "parent" and isinstance(value, int) and word in (value, *ancestors(database, value)):
+        return False
+    database.execute(f"UPDATE words SET {field} = ? WHERE id = ?", (value, word))
     if field == "parent":
         _rewrite(database, word)
     return True
 
 
-def redo_edits(database: Database, number: int, step: Step) -> tuple[str, ...]:
-    """Change words again as an undone step did, where they are still as they were before it; the words, in order."""
-    changed: set[int] = set()
-    targets: set[int] = set()
-    for word, before, after in _changes(database, number):
-        (now,) = database.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()
-        if now == before:
-            set_deleted(database, word, None if after is None else float(after), step)
-            changed.add(word)
-    for word, field, before, after in _edits(database, number):
-        (now,) = database.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()
-        if now == before:
-            set_field(database, word, field, after, step)
-            changed.add(word)
-            if field == "merged":
-                targets.update(each for each in (before, after, word) if isinstance(each, int))
-    lend(database, sorted(targets))
-    return _texts(database, changed)
-
-
-def undo_edits(database: Database, number: int) -> tuple[str, ...]:
-    """Take back what a step changed about words, as far as it still stands; the words, in order."""
-    changed = set()
-    for word, before, after in _changes(database, number):
-        if _restore(database, word, "deleted", before, after):
-            changed.add(word)
-    targets: set[int] = set()
-    for word, field, before, after in _edits(database, number):
-        if _restore(database, word, field, before, after):
-            changed.add(word)
-            if field == "parent":
-                _rewrite(database, word)
-            if field == "merged":
-                targets.update(each for each in (before, after) if isinstance(each, int))
-    lend(database, sorted(targets))
-    return _texts(database, changed)
+def _now(database: Database, word: int, field: str) -> Value:
+    return database.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()[0]
 
 
 def _changes(database: Database, number: int) -> list[tuple[int, Value, Value]]:
@@ -103,14 +210,6 @@ def _value(field: str, text: str | None) -> Value:
 def _texts(database: Database, words: Iterable[int]) -> tuple[str, ...]:
     query = "SELECT word FROM words WHERE id = ?"
     return tuple(sorted(database.execute(query, (word,)).fetchone()[0] for word in words))
-
-
-def _restore(database: Database, word: int, field: str, before: Value, after: Value) -> bool:
-    return bool(
-        database.execute(
-            f"UPDATE words SET {field} = ? WHERE id = ? AND {field} IS ?", (before, word, after)
-        ).rowcount
-    )
 
 
 def _rewrite(database: Database, word: int) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from topicture.atomic import new_folder
+from topicture.collection.words import printable
 from topicture.errors import TopictureError
 from topicture.models.files import read_model
 from topicture.models.registry import load_annotator
@@ -83,6 +84,11 @@ def problems(catalog: Catalog) -> list[str]:
         (n,) = catalog.database.execute(query).fetchone()
         if n:
             found.append(f"database: {what}: {n}")
+    if rings := catalog.tree.rings():
+        words = ", ".join(map(printable, rings))
+        found.append(
+            f"database: tags that lie below themselves: {words} (topicture tags --parent TAG puts one below none)"
+        )
     return found + _model_problems(catalog) + _index_problems(catalog)
 
 

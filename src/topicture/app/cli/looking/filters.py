@@ -38,13 +38,18 @@ def only(
     suggested: bool = False,
 ) -> PhotoFilter | None:
     """The filter that options ask for; None where they ask for all photos. Raises DataNotFound for a folder."""
-    if folder is not None:
+    if folder is not None or word is not None:
         with library.reading() as catalog:
-            folder = find_folder(catalog, folder)
+            folder = None if folder is None else find_folder(catalog, folder)
+            if word is not None:
+                word = clean_word(word)
+                word = catalog.decisions.merged_words().get(
+                    word, word
+                )  # as `search` finds it by a former name
     wanted = PhotoFilter(
         tagged=False if untagged else None,
         suggested=suggested or None,
-        word=None if word is None else clean_word(word),
+        word=word,
         folder=folder,
         first_day=first_day,
         last_day=last_day,

@@ -55,9 +55,6 @@ def set_parent(catalog: Catalog, word: str, parent: str | None) -> WordEdit:
     if parent is None:
         return WordEdit(catalog.words.set_parent(child, None), 0, f"{child} stands by itself")
     above = clean_word(parent)
-    number, top = catalog.words.in_use(child), catalog.words.in_use(above)
-    if child == above or (top is not None and number in catalog.words.ancestors(top)):
-        raise TopictureError(f"{above!r} can't be above {child!r}: it is that tag, or below it")
     return WordEdit(catalog.words.set_parent(child, above), 0, f"{child} is below {above}")
 
 
