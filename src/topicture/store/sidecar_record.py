@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from topicture.collection.words import printable
 from topicture.store.database import Database
 from topicture.store.decisions.decisions import OURS
 from topicture.store.files import FileTrouble, stored_path
@@ -72,11 +73,32 @@ class SidecarRecord:
 
     def due(self) -> list[Due]:
         """The files to write, by path."""
-        removals: dict[bytes, list[str]] = {}
-        for path, word in self._db.execute(f"SELECT path, words.word {_UNWANTED} ORDER BY path, words.word"):
-            removals.setdefault(path, []).append(word)
-        unfinished = {path for (path,) in self._db.execute(f"SELECT places.path {_WANTED} AND {_NOT_DONE}")}
-        return [self._due(path, removals.get(path, ())) for path in sorted(unfinished | removals.keys())]
+        removals = self._removals()
+        return [self._due(path, removals.get(path, ())) for path in sorted(self._unfinished() | removals.keys())]
+
+    def _unfinished(self) -> set[bytes]:
+        """The files that lack a word in their sidecar."""
+        return {path for (path,) in self._db.execute(f"SELECT places.path {_WANTED} AND {_NOT_DONE}")}
+
+    def _removals(self) -> dict[bytes, list[str]]:
+        """Words to take out of the sidecars of files; not those that another photo with the same sidecar has."""
+        found: dict[bytes, list[str]] = {}
+        query = f"SELECT path, sidecars, words.id, words.word {_UNWANTED} ORDER BY path, words.word"
+        for path, sidecars, number, word in self._db.execute(query).fetchall():
+            if not self._is_wanted_beside(path, sidecars, number):
+                found.setdefault(path, []).append(word)
+        return found
+
+    def _is_wanted_beside(self, path: bytes, sidecars: str, word: int) -> bool:
+        stem, shared = os.path.splitext(path)[0], _sidecar_name(sidecars)
+        if not shared or shared.startswith(printable(os.path.basename(os.fsdecode(path)))):  # the photo's alone
+            return False
+        others = self._db.execute(
+            "SELECT sidecars FROM places JOIN tags USING (image) WHERE path > ? AND path < ? AND path != ? "
+            f"AND gone IS NULL AND word = ? AND verdict = 'present' AND source IN ({_OURS})",
+            (stem + b".", stem + b"/", path, word),
+        )
+        return any(_sidecar_name(of_other) == shared for (of_other,) in others)
 
     def _due(self, path: bytes, remove: Iterable[str]) -> Due:
         (image,) = self._db.execute("SELECT image FROM places WHERE path = ?", (path,)).fetchone()
@@ -91,9 +113,7 @@ class SidecarRecord:
 
     def count_due(self) -> int:
         """Number of files to write."""
-        return self._db.execute(
-            f"SELECT count(*) FROM (SELECT places.path {_WANTED} AND {_NOT_DONE} UNION SELECT path {_UNWANTED})"
-        ).fetchone()[0]
+        return len(self._unfinished() | self._removals().keys())
 
     def plan(self, files: Iterable[Due]) -> None:
         """Note that sidecars are about to be touched."""
@@ -111,7 +131,7 @@ class SidecarRecord:
     def finish(self, due: Due, sidecars: str | None = None) -> None:
         """Note that a sidecar says what was decided; `sidecars` is the stamp that a scan should find."""
         where = os.fsencode(due.path)
-        origin = sidecars.split(" ", 2)[2] if sidecars else "sidecar"
+        origin = _sidecar_name(sidecars) if sidecars else "sidecar"
         with self._db.transaction():
             self._set_aside(where, origin, {word.word for word in due.add})
             for word in due.add:
@@ -163,3 +183,8 @@ class SidecarRecord:
         """The files whose sidecars could not be written, by path."""
         rows = self._db.execute("SELECT path, reason FROM troubles ORDER BY path")
         return [FileTrouble(stored_path(path), reason) for path, reason in rows]
+
+
+def _sidecar_name(stamp: str) -> str:
+    """The name in what a scan notes of a sidecar: its size, its time and its name; nothing where there is none."""
+    return stamp.removeprefix("unread ").split(" ", 2)[-1]
