@@ -173,6 +173,36 @@ def test_a_changed_sidecar_is_noticed(library, root):
     assert tags(library, root / "photo-004.jpg") == {"dawn!": "present"}
 
 
+def test_a_raw_files_sidecar_that_is_older_than_the_photo_is_noticed(library, root):
+    put(root / "photo-004.cr2", b"RAW")
+    for words in (["dusk"], ["dusk", "dawn"]):
+        sidecar = put(root / "photo-004.cr2.xmp", xmp(words))
+        os.utime(sidecar, (LONG_AGO - 500, LONG_AGO - 500))
+        library.scan()
+        assert sorted(tags(library, root / "photo-004.jpg")) == sorted(words)
+    assert library.scan().unchanged == 6
+
+
+def test_what_could_not_be_read_is_read_when_more_is_read_than_before(library, root, monkeypatch):
+    with library.writing("test") as catalog:
+        catalog.set("reading", scanning.READING - 1)
+    read, tried = scanning.photo_keywords, []
+
+    def sometimes(path, *rest):
+        tried.append(path.name)
+        if len(tried) == 1:
+            raise OSError(5, "Input/output error")
+        return read(path, *rest)
+
+    monkeypatch.setattr(scanning, "photo_keywords", sometimes)
+    (line,) = library.scan().skipped
+    assert line == f"{tried[0]}: can't be read (Input/output error)"
+    assert library.scan().skipped == ()
+    assert tried[6:] == tried[:1]
+    assert library.scan().unchanged == 6
+    assert len(tried) == 7
+
+
 @pytest.mark.parametrize(
     "name",
     [

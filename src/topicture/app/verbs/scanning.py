@@ -200,9 +200,11 @@ def _read(
             if found.size == 0:  # a placeholder, or a copy under way; and all empty files are alike
                 raise OSError(None, "an empty file")
             content = former if former and has_same_photo(found, before) else picture_id(path)
-            keywords = photo_keywords(path, found.raw_sidecars)
+            keywords = photo_keywords(path, [name for name, _, _ in found.raw_sidecars])
         except Exception as error:
             skipped.append(f"{printable(found.path)}: can't be read ({_reason(error)})")
+            if is_unchanged(found, before):  # it was to be read for what is read since
+                catalog.files.distrust(found.path)
             continue
         skipped.extend(f"{printable(found.path)}: {reason}" for reason in keywords.refused)
         if former in (None, content) or all(part.whole for part in keywords.sources if part.name == PHOTO):
@@ -246,13 +248,13 @@ def _note(
 ) -> None:
     found, before = item.found, item.before
     was_known = catalog.files.image_of(item.content) is not None
-    settled = time.time() - found.mtime_ns / 1e9 > SETTLED_SECONDS
+    settled = time.time() - found.latest_ns / 1e9 > SETTLED_SECONDS
     stamp = sidecar_stamp(found.sidecars)
     image = catalog.files.put(
         found.path,
         item.content,
         found.size,
-        found.mtime_ns if settled else UNSETTLED,
+        found.stamp if settled else UNSETTLED,
         stamp if all(part.whole for part in item.keywords.sources if part.name != PHOTO) else UNREAD + stamp,
         item.keywords.taken,
     )
@@ -260,7 +262,7 @@ def _note(
         progress.new += not was_known
         progress.moved += was_known
     else:
-        settled_as_it_was = before._replace(modified=found.mtime_ns)
+        settled_as_it_was = before._replace(modified=found.stamp)
         is_again = before.modified == UNSETTLED and before.image == image
         if is_again and is_unchanged(found, settled_as_it_was):
             progress.read_again += 1

@@ -29,7 +29,7 @@ def has_same_photo(found: FoundPhoto, before: KnownFile | None) -> bool:
     return (
         before is not None
         and before.gone is None
-        and (before.size, before.modified) == (found.size, found.mtime_ns)
+        and (before.size, before.modified) == (found.size, found.stamp)
     )
 
 
