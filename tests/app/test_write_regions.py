@@ -151,6 +151,9 @@ def test_without_regions_none_are_written_and_none_are_owed(library):
     report = library.write(regions=False)
     assert (report.written, report.without_regions) == (1, ())
     assert "ImageRegion" not in sidecar(library, photo)
+    assert library.write(certainty=0.0).files == 0
+    assert library.write(**EVERY).written == 1  # but whoever asks for them gets them
+    assert "ImageRegion" in sidecar(library, photo)
     assert library.write(**EVERY).files == 0
 
 
@@ -205,6 +208,9 @@ def test_a_model_that_has_not_proved_itself_writes_no_regions_unasked(library):
     (line,) = report.without_regions
     assert line.startswith("1 photo: the model does not explain tags by regions better than by whole photos")
     assert "ImageRegion" not in sidecar(library, photo)
+    assert library.write(certainty=0.0).files == 0
+    library.write(**EVERY)  # as that line advises
+    assert "ImageRegion" in sidecar(library, photo)
 
 
 def test_no_region_below_the_least_certainty(library):
@@ -217,6 +223,8 @@ def test_no_region_below_the_least_certainty(library):
     library.decide(first, [box_word(library, first)], "present")
     assert library.write().written == 1
     assert "ImageRegion" not in sidecar(library, first)
+    library.write(certainty=0.6)
+    assert "ImageRegion" in sidecar(library, first)
     with Catalog.open(library.folder, write=True) as catalog:
         catalog.database.execute("UPDATE regions SET probability = 0.71")
     second = fresh(library)

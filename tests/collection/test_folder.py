@@ -75,6 +75,24 @@ def test_the_sidecar_that_is_read_comes_with_the_photo(tmp_path):
     assert [len(found.sidecars) for found in walk_photos(tmp_path)] == [1, 1, 0]
 
 
+def test_a_raw_files_sidecar_of_whatever_time_changes_the_stamp(tmp_path):
+    fill(tmp_path, "a.jpg", "a.cr2")
+    os.utime(tmp_path / "a.jpg", ns=(0, 9_000_000_123))
+    sidecar, stamps = tmp_path / "a.cr2.xmp", []
+    for content, changed in ((None, 0), ("x", 5_000), ("x", 4_000), ("xy", 4_000)):
+        if content is not None:
+            sidecar.write_text(content)
+            os.utime(sidecar, ns=(0, changed))
+        (found,) = walk_photos(tmp_path)
+        assert (found.mtime_ns, found.latest_ns) == (9_000_000_123, 9_000_000_123)
+        assert found.stamp // 10**9 == 9
+        stamps.append(found.stamp)
+    assert len(set(stamps)) == 4
+    os.utime(sidecar, ns=(0, 10**10))
+    (found,) = walk_photos(tmp_path)
+    assert found.latest_ns == 10**10
+
+
 def test_odd_names_come_through(tmp_path):
     names = [
         b"new\nline.jpg",

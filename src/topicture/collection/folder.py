@@ -7,6 +7,7 @@ loops as well.
 
 import os
 import stat
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -22,6 +23,7 @@ __all__ = ["PHOTO_SUFFIXES", "FoundPhoto", "Skipped", "sidecar_names", "walk_pho
 PHOTO_SUFFIXES = PHOTOS
 """Ends of names, in lower case, that are taken for photos. Other files are passed over without a word."""
 
+_SECOND = 1_000_000_000
 _LONGEST_NAME = 255  # bytes, on all common file systems
 
 
@@ -36,18 +38,31 @@ class FoundPhoto(NamedTuple):
     size : int
         In bytes.
     mtime_ns : int
-        When it was last changed, or a sidecar of the RAW file that it was made of.
+        When it was last changed.
     sidecars : tuple of (name, size, mtime_ns)
         The sidecar beside it that is read with it, if there is one: by these a later walk sees a change of it.
-    raw_sidecars : tuple of str
-        Names of further ones, which belong to the RAW file that it was made of: they are read, and never written.
+    raw_sidecars : tuple of (name, size, mtime_ns)
+        Further ones, which belong to the RAW file that it was made of: they are read, and never written.
     """
 
     path: str
     size: int
     mtime_ns: int
     sidecars: tuple[tuple[str, int, int], ...] = ()
-    raw_sidecars: tuple[str, ...] = ()
+    raw_sidecars: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def latest_ns(self) -> int:
+        """When it was last changed, or one of those."""
+        return max(self.mtime_ns, *(changed for _, _, changed in self.raw_sidecars), 0)
+
+    @property
+    def stamp(self) -> int:
+        """A number by which a later walk sees a change of it or of those: its time, but for parts of a second."""
+        if not self.raw_sidecars:
+            return self.mtime_ns
+        told = zlib.crc32(repr((self.mtime_ns, self.raw_sidecars)).encode())
+        return self.mtime_ns // _SECOND * _SECOND + told % _SECOND
 
 
 def walk_photos(
@@ -157,13 +172,12 @@ def _look(
     beside = _look_beside(entry.name, sidecars) if sidecars else ()
     stem, end = os.path.splitext(entry.name)
     of_raw = {
-        one[0]: one[2]
+        one[0]: one
         for raw in (raws.get(stem.casefold(), ()) if end.lower() in PHOTOS else ())
         for one in _look_beside(raw, sidecars)
         if one not in beside
     }
-    changed = max(status.st_mtime_ns, *of_raw.values(), 0)
-    return FoundPhoto(path, status.st_size, changed, beside, tuple(of_raw))
+    return FoundPhoto(path, status.st_size, status.st_mtime_ns, beside, tuple(of_raw.values()))
 
 
 def _look_beside(name: str, sidecars: Mapping[str, os.DirEntry[str]]) -> tuple[tuple[str, int, int], ...]:

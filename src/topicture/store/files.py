@@ -107,6 +107,10 @@ class Files:
         )
         return image
 
+    def distrust(self, path: str) -> None:
+        """Have a file read again, whatever its time stamp."""
+        self._db.execute("UPDATE places SET modified = -1 WHERE path = ?", (os.fsencode(path),))
+
     def _image(self, content: bytes) -> int:
         known = self.image_of(content)
         if known is not None:

@@ -34,18 +34,17 @@ class Regions:
         """Store the boxes of images in place of earlier ones; images that are not named keep theirs."""
         with self._db.transaction():
             for image, found in boxes.items():
-                settled = {
-                    word
-                    for (word,) in self._db.execute(
-                        "SELECT words.word FROM regions JOIN words ON words.id = regions.word "
-                        "WHERE image = ? AND settled",
+                settled = dict(
+                    self._db.execute(
+                        "SELECT words.word, min(settled) FROM regions JOIN words ON words.id = regions.word "
+                        "WHERE image = ? AND settled GROUP BY regions.word",
                         (image,),
-                    )
-                }
+                    ).fetchall()
+                )
                 self._db.execute("DELETE FROM regions WHERE image = ?", (image,))
                 self._db.execute_many(
                     "INSERT INTO regions SELECT ?, id, ?, ?, ?, ?, ?, ?, ? FROM words WHERE word = ?",
-                    [(image, *box[1:], model, box.word in settled, box.word) for box in found],
+                    [(image, *box[1:], model, settled.get(box.word, 0), box.word) for box in found],
                 )
 
     def of(self, image: int) -> list[Box]:

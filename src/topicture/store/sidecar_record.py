@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from topicture.collection.words import printable
 from topicture.store.database import Database
 from topicture.store.decisions.decisions import OURS
 from topicture.store.files import FileTrouble, stored_path
 
-__all__ = ["Due", "DueWord", "SidecarRecord"]
+__all__ = ["Due", "DueWord", "Placing", "SidecarRecord"]
 
 
 class DueWord(NamedTuple):
@@ -33,6 +34,15 @@ class Due(NamedTuple):
     remove: tuple[str, ...]  # words of ours that should not
 
 
+class Placing(NamedTuple):
+    """Which regions are written: of at least that certainty, and of no more than that share of the photo."""
+
+    least: float
+    most_area: float
+    declined_too: bool = False  # those of words, too, that were once written on condition of none
+
+
+_SETTLED, _DECLINED = 1, 2  # what a region is once it could be written with its word, or should not be
 _OURS = ", ".join(f"'{source}'" for source in OURS)
 # Whether the file says a word, as far as was seen.
 _SAID = """EXISTS (SELECT 1 FROM file_words AS f
@@ -47,11 +57,14 @@ AND (written.path IS NOT NULL OR NOT {_SAID.format(word="tags.word")})
 AND NOT EXISTS (SELECT 1 FROM conflicts WHERE conflicts.image = tags.image AND conflicts.word = tags.word
                 AND resolved IS NULL)
 """
-# A word whose place in the photo was found only after it was written is written again.
 _NOT_DONE = (
     "(written.path IS NULL OR written.state = 'planned' OR written.by_machine != (tags.source = 'bulk') "
-    f"OR written.misplaced OR places.sidecars = '' OR NOT {_SAID.format(word='tags.word')} "
-    "OR EXISTS (SELECT 1 FROM regions WHERE regions.image = tags.image AND regions.word = tags.word AND NOT settled))"
+    f"OR written.misplaced OR places.sidecars = '' OR NOT {_SAID.format(word='tags.word')})"
+)
+# A word is written again when a place in the photo is to be written with it that was not known, or not certain enough.
+_NOT_PLACED = (
+    "EXISTS (SELECT 1 FROM regions WHERE regions.image = tags.image AND regions.word = tags.word "
+    "AND settled IN (0, ?) AND probability >= ? AND w * h <= ?)"
 )
 # Words of ours are taken out where they are known to stand, and where something was decided about this very picture:
 # not beside one that merely took the place of another.
@@ -70,13 +83,42 @@ class SidecarRecord:
     def __init__(self, database: Database):
         self._db = database
 
-    def due(self) -> list[Due]:
-        """The files to write, by path."""
-        removals: dict[bytes, list[str]] = {}
-        for path, word in self._db.execute(f"SELECT path, words.word {_UNWANTED} ORDER BY path, words.word"):
-            removals.setdefault(path, []).append(word)
-        unfinished = {path for (path,) in self._db.execute(f"SELECT places.path {_WANTED} AND {_NOT_DONE}")}
-        return [self._due(path, removals.get(path, ())) for path in sorted(unfinished | removals.keys())]
+    def due(self, placing: Placing | None = None) -> list[Due]:
+        """The files to write, by path; with `placing`, also those whose words are to get such regions."""
+        removals = self._removals()
+        due = self._unfinished() | removals.keys() | (self._unplaced(placing) if placing else set())
+        return [self._due(path, removals.get(path, ())) for path in sorted(due)]
+
+    def _unfinished(self) -> set[bytes]:
+        """The files that lack a word in their sidecar."""
+        return {path for (path,) in self._db.execute(f"SELECT places.path {_WANTED} AND {_NOT_DONE}")}
+
+    def _unplaced(self, placing: Placing) -> set[bytes]:
+        values = (_DECLINED if placing.declined_too else 0, placing.least, placing.most_area)
+        rows = self._db.execute(f"SELECT places.path {_WANTED} AND {_NOT_PLACED}", values)
+        return {path for (path,) in rows}
+
+    def _removals(self) -> dict[bytes, list[str]]:
+        """Words to take out of the sidecars of files; not those that another photo with the same sidecar has."""
+        found: dict[bytes, list[str]] = {}
+        query = f"SELECT path, sidecars, words.id, words.word {_UNWANTED} ORDER BY path, words.word"
+        for path, sidecars, number, word in self._db.execute(query).fetchall():
+            if not self._is_wanted_beside(path, sidecars, number):
+                found.setdefault(path, []).append(word)
+        return found
+
+    def _is_wanted_beside(self, path: bytes, sidecars: str, word: int) -> bool:
+        stem, shared = os.path.splitext(path)[0], _sidecar_name(sidecars)
+        if not shared or shared.startswith(
+            printable(os.path.basename(os.fsdecode(path)))
+        ):  # the photo's alone
+            return False
+        others = self._db.execute(
+            "SELECT sidecars FROM places JOIN tags USING (image) WHERE path > ? AND path < ? AND path != ? "
+            f"AND gone IS NULL AND word = ? AND verdict = 'present' AND source IN ({_OURS})",
+            (stem + b".", stem + b"/", path, word),
+        )
+        return any(_sidecar_name(of_other) == shared for (of_other,) in others)
 
     def _due(self, path: bytes, remove: Iterable[str]) -> Due:
         (image,) = self._db.execute("SELECT image FROM places WHERE path = ?", (path,)).fetchone()
@@ -90,10 +132,8 @@ class SidecarRecord:
         return Due(stored_path(path), image, add, tuple(remove))
 
     def count_due(self) -> int:
-        """Number of files to write."""
-        return self._db.execute(
-            f"SELECT count(*) FROM (SELECT places.path {_WANTED} AND {_NOT_DONE} UNION SELECT path {_UNWANTED})"
-        ).fetchone()[0]
+        """Number of files to write, beside those that would only get regions."""
+        return len(self._unfinished() | self._removals().keys())
 
     def plan(self, files: Iterable[Due]) -> None:
         """Note that sidecars are about to be touched."""
@@ -108,10 +148,21 @@ class SidecarRecord:
                 rows,
             )
 
-    def finish(self, due: Due, sidecars: str | None = None) -> None:
-        """Note that a sidecar says what was decided; `sidecars` is the stamp that a scan should find."""
+    def finish(
+        self,
+        due: Due,
+        sidecars: str | None = None,
+        placing: Placing | None = None,
+        *,
+        declined: bool = False,
+    ) -> None:
+        """Note that a sidecar says what was decided.
+
+        `sidecars` is the stamp that a scan should find; the regions of `placing` were written, or, where they are
+        `declined`, none should be.
+        """
         where = os.fsencode(due.path)
-        origin = sidecars.split(" ", 2)[2] if sidecars else "sidecar"
+        origin = _sidecar_name(sidecars) if sidecars else "sidecar"
         with self._db.transaction():
             self._set_aside(where, origin, {word.word for word in due.add})
             for word in due.add:
@@ -124,11 +175,7 @@ class SidecarRecord:
                     "INSERT OR IGNORE INTO file_words SELECT ?, ?, id, ? FROM words WHERE word = ?",
                     (where, due.image, origin, word.word),
                 )
-                self._db.execute(
-                    "UPDATE regions SET settled = 1 WHERE image = ? AND NOT settled "
-                    "AND word = (SELECT id FROM words WHERE word = ?)",
-                    (due.image, word.word),
-                )
+                self._settle(due.image, word.word, placing, declined)
             for text in due.remove:
                 for table in ("written", "file_words"):
                     self._db.execute(
@@ -139,6 +186,18 @@ class SidecarRecord:
             self._db.execute("DELETE FROM troubles WHERE path = ?", (where,))
             if sidecars is not None:
                 self._db.execute("UPDATE places SET sidecars = ? WHERE path = ?", (sidecars, where))
+
+    def _settle(self, image: int, word: str, placing: Placing | None, declined: bool) -> None:
+        regions = "WHERE image = ? AND word = (SELECT id FROM words WHERE word = ?)"
+        if placing is not None:
+            self._db.execute(
+                f"UPDATE regions SET settled = ? {regions} AND probability >= ? AND w * h <= ?",
+                (_SETTLED, image, word, placing.least, placing.most_area),
+            )
+        elif declined:
+            self._db.execute(
+                f"UPDATE regions SET settled = ? {regions} AND NOT settled", (_DECLINED, image, word)
+            )
 
     def _set_aside(self, where: bytes, origin: str, ours: set[str]) -> None:
         """A new sidecar in the place of one that is gone does not know what others wrote into that one."""
@@ -163,3 +222,8 @@ class SidecarRecord:
         """The files whose sidecars could not be written, by path."""
         rows = self._db.execute("SELECT path, reason FROM troubles ORDER BY path")
         return [FileTrouble(stored_path(path), reason) for path, reason in rows]
+
+
+def _sidecar_name(stamp: str) -> str:
+    """The name in what a scan notes of a sidecar: its size, its time and its name; nothing where there is none."""
+    return stamp.removeprefix("unread ").split(" ", 2)[-1]

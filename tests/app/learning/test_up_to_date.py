@@ -1,10 +1,13 @@
 """annotate looks only at what is new or was decided about, and comes to the same as if it had looked at everything."""
 
+from dataclasses import replace
+
 import pytest
 from photo_folder import copy_library, jpeg, learn, make_library, put
 
 from topicture.app.learning import annotating
 from topicture.app.verbs.library import Library
+from topicture.errors import TopictureError
 from topicture.store import Catalog
 
 
@@ -93,3 +96,108 @@ def test_new_photos_that_cannot_be_read_are_told(library):
     assert len(told.skipped) == 1
     assert "broken.jpg" in told.skipped[0]
     assert told.photos == 32
+
+
+# --- Photos that can't be opened for a while --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def away(tmp_path):
+    """Take a photo away, and bring it back, without a scan between."""
+    taken = tmp_path / "taken.jpg"
+
+    def move(path):
+        (path if path.exists() else taken).rename(taken if path.exists() else path)
+
+    return move
+
+
+@pytest.mark.parametrize("new_only", [True, False])
+def test_a_photo_that_could_not_be_opened_is_tried_again(library, away, new_only):
+    photo = put(library.folder.parent / "new.jpg", jpeg(40))
+    library.scan()
+    before = stored(library)
+    away(photo)
+    assert "new.jpg" in library.annotate(workers=0).skipped[0]
+    told = library.annotate(new_only=True, threshold=0.9, workers=0)
+    assert (told.photos, len(told.skipped)) == (0, 1)
+    assert stored(library) == before  # that of the photo that was looked at in its stead included
+    away(photo)
+    told = library.annotate(new_only=new_only, workers=0)
+    assert (told.photos, told.skipped) == (1 if new_only else 33, ())
+    found = stored(library)
+    assert library.annotate(again=True, workers=0).photos == 33
+    assert stored(library) == found
+
+
+def test_a_decided_photo_that_cannot_be_opened_keeps_its_suggestions(library, away):
+    with Catalog.open(library.folder) as catalog:
+        (image, word, _), *_ = catalog.suggestions.open(1)
+        photo = library.folder.parent / catalog.files.first_paths([image])[image]
+    library.decide(image, [word], "present")
+    before = stored(library)
+    away(photo)
+    assert photo.name in library.annotate(workers=0).skipped[0]
+    assert stored(library) == before
+    away(photo)
+    assert library.annotate(workers=0).skipped == ()
+    found = stored(library)
+    assert found != before  # what was decided is not suggested any more
+    library.annotate(again=True, workers=0)
+    assert stored(library) == found
+
+
+def test_damaged_photos_are_not_tried_again(library, looked_at):
+    put(library.folder.parent / "broken.jpg", b"no picture")
+    library.scan()
+    library.annotate(workers=0)
+    looked_at.clear()
+    library.annotate(workers=0)
+    library.annotate(new_only=True, workers=0)
+    assert looked_at == []
+
+
+# --- What else may have changed ---------------------------------------------------------------------------------------
+
+
+def test_new_photos_with_other_settings_do_not_pass_for_those_of_all(library):
+    put(library.folder.parent / "new.jpg", jpeg(40))
+    library.scan()
+    library.annotate(new_only=True, top=1, threshold=0.9, workers=0)
+    told = library.annotate(workers=0)
+    assert library.annotate(again=True, workers=0) == told
+
+
+def test_where_the_folder_matters_photos_that_were_moved_are_looked_at(library, looked_at, monkeypatch):
+    load = annotating.load_learned
+
+    def of_two_worlds(folder, **options):
+        learned = load(folder, **options)
+        return replace(learned, calibration=learned.calibration._replace(worlds=object()))
+
+    monkeypatch.setattr(annotating, "load_learned", of_two_worlds)
+    root = library.folder.parent
+    (root / "photo-030.jpg").rename(root / "renamed.jpg")
+    library.scan()
+    library.annotate(workers=0)
+    assert looked_at == []
+    (root / "renamed.jpg").rename(root / "trip" / "photo-030.jpg")
+    library.scan()
+    library.annotate(workers=0)
+    library.annotate(workers=0)
+    assert looked_at == [32]
+
+
+def test_a_model_that_is_removed_meanwhile_is_told(library, monkeypatch):
+    answer = annotating.presence_blocks
+
+    def remove(*arguments):
+        with Catalog.open(library.folder, write=True) as catalog:
+            catalog.suggestions.forget([1])
+            catalog.suggestions.add_model("0002", "knn", 1, {})
+        return answer(*arguments)
+
+    monkeypatch.setattr(annotating, "presence_blocks", remove)
+    with pytest.raises(TopictureError, match="was removed while it was at work") as told:
+        library.annotate(again=True, workers=0)
+    assert "backup" not in str(told.value)

@@ -109,6 +109,50 @@ def test_a_photo_edited_in_place_keeps_what_was_decided(library, root):
     assert tags(library, root / "photo-000.jpg") == {"rose": "rejected", "night": "present"}
 
 
+def replace_photo(library, path, content, seconds):
+    put(path, content)
+    os.utime(path, (LONG_AGO + seconds, LONG_AGO + seconds))
+    return library.scan()
+
+
+def test_an_earlier_version_that_is_put_back_keeps_what_was_decided_since(library, root):
+    photo, earlier = root / "photo-004.jpg", jpeg(4)
+    library.decide(photo, ["night", "fog", "calm"], "present")
+    library.write()
+    replace_photo(library, photo, jpeg(100), 50)
+    library.decide(photo, ["dusk"], "present")
+    library.decide(photo, ["night"], "rejected")
+    library.decide(photo, ["fog"], "cleared")
+    library.write()
+    replace_photo(library, photo, jpeg(101), 60)  # edited once more
+    report = replace_photo(library, photo, earlier, 70)
+    assert (report.changed, report.conflicts, report.withdrawn) == (1, (), 0)
+    assert tags(library, photo) == {"night": "rejected", "dusk": "present", "calm": "present"}
+    assert library.write().changes == ()
+    replace_photo(library, photo, jpeg(100), 80)  # and a version between
+    assert tags(library, photo) == {"night": "rejected", "dusk": "present", "calm": "present"}
+    assert library.check() == []
+
+
+def test_a_known_photo_that_takes_the_name_of_another_inherits_nothing(library, root):
+    library.decide(root / "photo-004.jpg", ["night"], "present")
+    os.replace(root / "trip" / "photo-005.jpg", root / "photo-004.jpg")
+    library.scan()
+    assert tags(library, root / "photo-004.jpg") == {}
+
+
+def test_photos_that_exchange_their_names_keep_their_own(library, root):
+    first, second = root / "photo-004.jpg", root / "photo-002.jpg"
+    replace_photo(library, first, jpeg(100), 50)  # it has versions, too
+    library.decide(first, ["night"], "present")
+    first.rename(root / "other")
+    second.rename(first)
+    (root / "other").rename(second)
+    library.scan()
+    assert "night" in tags(library, second)
+    assert "night" not in tags(library, first)
+
+
 def test_another_photo_under_an_old_name_inherits_nothing_while_the_old_one_exists(library, root):
     library.decide(root / "photo-000.jpg", ["night"], "present")
     (root / "photo-000.jpg").rename(root / "zz-kept.jpg")
@@ -127,6 +171,36 @@ def test_a_changed_sidecar_is_noticed(library, root):
     put(root / "photo-004.jpg.xmp", xmp(["dawn!"]))
     library.scan()
     assert tags(library, root / "photo-004.jpg") == {"dawn!": "present"}
+
+
+def test_a_raw_files_sidecar_that_is_older_than_the_photo_is_noticed(library, root):
+    put(root / "photo-004.cr2", b"RAW")
+    for words in (["dusk"], ["dusk", "dawn"]):
+        sidecar = put(root / "photo-004.cr2.xmp", xmp(words))
+        os.utime(sidecar, (LONG_AGO - 500, LONG_AGO - 500))
+        library.scan()
+        assert sorted(tags(library, root / "photo-004.jpg")) == sorted(words)
+    assert library.scan().unchanged == 6
+
+
+def test_what_could_not_be_read_is_read_when_more_is_read_than_before(library, root, monkeypatch):
+    with library.writing("test") as catalog:
+        catalog.set("reading", scanning.READING - 1)
+    read, tried = scanning.photo_keywords, []
+
+    def sometimes(path, *rest):
+        tried.append(path.name)
+        if len(tried) == 1:
+            raise OSError(5, "Input/output error")
+        return read(path, *rest)
+
+    monkeypatch.setattr(scanning, "photo_keywords", sometimes)
+    (line,) = library.scan().skipped
+    assert line == f"{tried[0]}: can't be read (Input/output error)"
+    assert library.scan().skipped == ()
+    assert tried[6:] == tried[:1]
+    assert library.scan().unchanged == 6
+    assert len(tried) == 7
 
 
 @pytest.mark.parametrize(

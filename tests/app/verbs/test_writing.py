@@ -134,6 +134,27 @@ def test_copies_of_a_photo_each_get_their_sidecar(library, root):
     assert (root / "photo-002.jpg.xmp").exists()
 
 
+def test_a_word_stays_in_a_shared_sidecar_while_another_photo_has_it(library, root):
+    put(root / "two.jpg", jpeg(90))
+    put(root / "two.png", jpeg(91))
+    shared = put(root / "two.xmp", xmp(["theirs"]))
+    library.scan()
+    library.decide("two.jpg", ["cat"], "present")
+    library.decide("two.png", ["cat"], "present")
+    library.write()
+    library.scan()
+    library.undo()  # of the last photo's
+    assert library.status().pending_writes == 0
+    assert library.write().changes == ()
+    assert library.scan().conflicts == ()
+    assert "<rdf:li>cat</rdf:li>" in shared.read_text()
+    library.undo()
+    library.write()
+    assert photo_keywords(root / "two.png").words == ("theirs",)
+    assert library.scan().conflicts == ()
+    assert library.status().pending_writes == 0
+
+
 def test_suggestions_accepted_in_bulk_are_marked_as_the_machines(tmp_path):
     library = make_library(tmp_path / "photos")
     learn(library)

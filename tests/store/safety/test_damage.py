@@ -179,3 +179,12 @@ def test_check_and_problems_agree_on_a_lost_path(library):
         assert problems(catalog) == [
             "database: a path in 'places' that leads out of the collection ('/etc/passwd')"
         ]
+
+
+def test_what_no_longer_fits_is_not_called_damage(library):
+    with (
+        Catalog.open(library.folder, write=True) as catalog,
+        pytest.raises(CatalogError, match=r"changed meanwhile \(FOREIGN KEY") as told,
+    ):
+        catalog.suggestions.add(99, [(1, 1, 0.5)])  # of a model that was removed
+    assert "backup" not in str(told.value)

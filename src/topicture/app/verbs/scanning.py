@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from topicture.app.progress import Report, silent
-from topicture.app.verbs.sidecar_stamps import left_behind, sidecar_stamp
+from topicture.app.verbs.sidecar_stamps import has_same_photo, is_unchanged, left_behind, sidecar_stamp
 from topicture.collection.excluded import Excluded
 from topicture.collection.folder import FoundPhoto, Skipped, walk_photos
 from topicture.collection.identity import picture_id
@@ -89,6 +89,7 @@ class _Progress:
     withdrawn: int = 0
     conflicts: list[str] = field(default_factory=list)
     skipped: list[Skipped | str] = field(default_factory=list)
+    in_place_of: list[_Read] = field(default_factory=list)  # files that hold another picture, known before
     waiting: list[_Read] = field(default_factory=list)  # files that take tags away
 
 
@@ -132,11 +133,14 @@ def scan(
                 _take(catalog, item, progress)
         done += len(batch)
         report("Reading photos", done, len(todo))
-    withheld = _withdraw(catalog, progress, withdraw_many)
     gone = _gone(known, seen, progress.skipped)
     with catalog.database.transaction():
         catalog.files.mark_gone(gone)
         _carry(catalog)
+        for item in progress.in_place_of:
+            _hear(catalog, item, progress)
+    withheld = _withdraw(catalog, progress, withdraw_many)
+    with catalog.database.transaction():
         if todo or gone:
             catalog.tree.settle(progress.first)
             catalog.files.find_edited_copies()
@@ -147,7 +151,7 @@ def scan(
         new=progress.new,
         changed=progress.changed,
         unchanged=len(seen)
-        - sum(not _is_unchanged(found, known.get(found.path)) for found in todo)
+        - sum(not is_unchanged(found, known.get(found.path)) for found in todo)
         + progress.read_again,
         moved=progress.moved,
         gone=sum(not catalog.files.paths_of(known[path].image) for path in gone),
@@ -179,26 +183,10 @@ def _compare(
         seen.add(found.path)
         if len(seen) % 1000 == 0:
             report("Looking for photos", len(seen), None)
-        if reads_more or not _is_unchanged(found, known.get(found.path)):
+        if reads_more or not is_unchanged(found, known.get(found.path)):
             todo.append(found)
     report("Looking for photos", len(seen), len(seen))
     return todo, seen
-
-
-def _is_unchanged(found: FoundPhoto, before: KnownFile | None) -> bool:
-    return (
-        before is not None
-        and _has_same_photo(found, before)
-        and before.sidecars == sidecar_stamp(found.sidecars)
-    )
-
-
-def _has_same_photo(found: FoundPhoto, before: KnownFile | None) -> bool:
-    return (
-        before is not None
-        and before.gone is None
-        and (before.size, before.modified) == (found.size, found.mtime_ns)
-    )
 
 
 def _read(
@@ -211,10 +199,12 @@ def _read(
         try:
             if found.size == 0:  # a placeholder, or a copy under way; and all empty files are alike
                 raise OSError(None, "an empty file")
-            content = former if former and _has_same_photo(found, before) else picture_id(path)
-            keywords = photo_keywords(path, found.raw_sidecars)
+            content = former if former and has_same_photo(found, before) else picture_id(path)
+            keywords = photo_keywords(path, [name for name, _, _ in found.raw_sidecars])
         except Exception as error:
             skipped.append(f"{printable(found.path)}: can't be read ({_reason(error)})")
+            if is_unchanged(found, before):  # it was to be read for what is read since
+                catalog.files.distrust(found.path)
             continue
         skipped.extend(f"{printable(found.path)}: {reason}" for reason in keywords.refused)
         if former in (None, content) or all(part.whole for part in keywords.sources if part.name == PHOTO):
@@ -228,11 +218,24 @@ def _reason(error: Exception) -> str:
 
 
 def _take(catalog: Catalog, item: _Read, progress: _Progress) -> None:
-    """Note what was read, unless it takes tags away: such files wait until it is known how many."""
-    image = catalog.files.image_of(item.content)
+    """Note what was read; but what files say that hold another known picture than before, when all were looked at."""
+    found, before, image = item.found, item.before, catalog.files.image_of(item.content)
     if image is None:
         _note(catalog, item, progress, progress.first)
-        return
+    elif before is None or before.image == image:
+        _hear(catalog, item, progress)
+    else:
+        catalog.files.put(
+            found.path, item.content, found.size, UNSETTLED, before.sidecars, item.keywords.taken
+        )
+        _note_replaced(catalog, before.image, image, was_known=True)
+        progress.in_place_of.append(item)
+
+
+def _hear(catalog: Catalog, item: _Read, progress: _Progress) -> None:
+    """Note what a known picture's file says, unless it takes tags away: such files wait until it is known how many."""
+    image = catalog.files.image_of(item.content)
+    assert image is not None
     news = catalog.file_words.news(item.found.path, image, item.keywords.sources)
     if news.withdrawn:
         progress.waiting.append(item)
@@ -245,13 +248,13 @@ def _note(
 ) -> None:
     found, before = item.found, item.before
     was_known = catalog.files.image_of(item.content) is not None
-    settled = time.time() - found.mtime_ns / 1e9 > SETTLED_SECONDS
+    settled = time.time() - found.latest_ns / 1e9 > SETTLED_SECONDS
     stamp = sidecar_stamp(found.sidecars)
     image = catalog.files.put(
         found.path,
         item.content,
         found.size,
-        found.mtime_ns if settled else UNSETTLED,
+        found.stamp if settled else UNSETTLED,
         stamp if all(part.whole for part in item.keywords.sources if part.name != PHOTO) else UNREAD + stamp,
         item.keywords.taken,
     )
@@ -259,14 +262,14 @@ def _note(
         progress.new += not was_known
         progress.moved += was_known
     else:
-        settled_as_it_was = before._replace(modified=found.mtime_ns)
+        settled_as_it_was = before._replace(modified=found.stamp)
         is_again = before.modified == UNSETTLED and before.image == image
-        if is_again and _is_unchanged(found, settled_as_it_was):
+        if is_again and is_unchanged(found, settled_as_it_was):
             progress.read_again += 1
         else:
-            progress.changed += not _is_unchanged(found, before)
+            progress.changed += not is_unchanged(found, before)
         if before.image != image and not was_known:
-            catalog.set("replaced", [*(catalog.get("replaced") or []), [before.image, image]])
+            _note_replaced(catalog, before.image, image, was_known=False)
     news = news or catalog.file_words.news(found.path, image, item.keywords.sources)
     catalog.file_words.apply(found.path, image, news, step)
     catalog.tree.note(found.path, image, item.keywords.sources)
@@ -308,12 +311,27 @@ def _gone(known: dict[str, KnownFile], seen: set[str], skipped: list[Skipped | s
     ]
 
 
+def _note_replaced(catalog: Catalog, old: int, new: int, *, was_known: bool) -> None:
+    catalog.set("replaced", [*(catalog.get("replaced") or []), [old, new, was_known]])
+
+
 def _carry(catalog: Catalog) -> None:
     """Photos edited in place keep what was decided about them, unless the former picture still exists elsewhere.
 
-    What became of several files at once is not an edited photo but a placeholder.
+    So do those whose earlier version was put back; not other known pictures, which merely took their place. What became
+    of several files at once is not an edited photo but a placeholder.
     """
-    for old, new in catalog.get("replaced") or []:
-        if not catalog.files.paths_of(old) and len(catalog.files.paths_of(new)) == 1:
+    if not (replaced := catalog.get("replaced")):
+        return
+    first_of = dict(catalog.get("versions") or [])  # an edited picture -> the first version of that photo
+    for old, new, *was_known in replaced:
+        if catalog.files.paths_of(old) or len(catalog.files.paths_of(new)) != 1:
+            continue
+        first = first_of.get(old, old)
+        if was_known != [True]:
             catalog.decisions.carry(old, new)
+            first_of[new] = first
+        elif first_of.get(new, new) == first:
+            catalog.decisions.carry(old, new, back=True)
+    catalog.set("versions", list(first_of.items()))
     catalog.set("replaced", [])

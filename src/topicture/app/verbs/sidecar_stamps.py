@@ -1,18 +1,36 @@
-"""Sidecars as a scan finds them, without opening any: whether one has changed, and whether its photo has left it."""
+"""Photos and sidecars as a scan finds them, without opening any: whether they have changed, or left one another."""
 
 import os
 from collections.abc import Iterable, Iterator
 
-from topicture.collection.folder import sidecar_names
+from topicture.collection.folder import FoundPhoto, sidecar_names
 from topicture.collection.words import printable
 from topicture.store import Catalog
+from topicture.store.files import KnownFile
 
-__all__ = ["left_behind", "sidecar_stamp"]
+__all__ = ["has_same_photo", "is_unchanged", "left_behind", "sidecar_stamp"]
 
 
 def sidecar_stamp(sidecars: Iterable[tuple[str, int, int]]) -> str:
     """(name, size, modified) of a photo's sidecars as one text that changes when they do."""
     return "\n".join(f"{size} {modified} {printable(name)}" for name, size, modified in sidecars)
+
+
+def is_unchanged(found: FoundPhoto, before: KnownFile | None) -> bool:
+    """Whether a photo and its sidecars are as they were."""
+    return (
+        before is not None
+        and has_same_photo(found, before)
+        and before.sidecars == sidecar_stamp(found.sidecars)
+    )
+
+
+def has_same_photo(found: FoundPhoto, before: KnownFile | None) -> bool:
+    return (
+        before is not None
+        and before.gone is None
+        and (before.size, before.modified) == (found.size, found.stamp)
+    )
 
 
 def left_behind(catalog: Catalog) -> Iterator[str]:

@@ -15,7 +15,7 @@ from topicture.collection.sidecar.write import ObjectRegion, Tag, write_sidecar
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
 from topicture.store import Catalog
-from topicture.store.sidecar_record import Due
+from topicture.store.sidecar_record import Due, Placing
 
 __all__ = ["PlannedWrite", "WriteReport", "write"]
 
@@ -64,15 +64,17 @@ def write(
     """Bring the sidecars of all photos in line with what was decided. Photos themselves are never touched.
 
     Regions are those that `annotate` found of at least that certainty; words are written with them or without. By
-    default there are none from a model that was not shown to beat the whole photo (`region_evidence`).
+    default there are none from a model that was not shown to beat the whole photo (`region_evidence`). A word that was
+    written without its regions gets them from the first call that would write them; where they were refused
+    (`regions=False`), from one that asks for them.
     Killed at any moment, it leaves whole files, and the next run finishes the work.
     """
     if not 0 <= certainty <= 1:
         raise TopictureError(f"the least certainty of a region lies between 0 and 1, not {certainty:g}")
-    due = catalog.sidecar_record.due()
     proven = regions or beats_whole_photo(catalog)
     lacking = _Lacking(catalog, certainty if proven else None)
-    least = None if regions is False or not proven else certainty
+    placing = Placing(certainty, MOST_AREA, regions is True) if proven and regions is not False else None
+    due = catalog.sidecar_record.due(placing)
     places = catalog.tree.paths()
     remaining = iter(due)
     pending: list[str] = []
@@ -87,7 +89,7 @@ def write(
                 remove_exchanged(folder)
         for item in batch:
             try:
-                change, is_changed = _write_one(catalog, item, places, least, dry_run)
+                change, is_changed = _write_one(catalog, item, places, placing, regions is False, dry_run)
             except (OSError, TopictureError) as error:
                 reason = _reason(error)
                 pending.append(f"{printable(item.path)}: {reason}")
@@ -116,7 +118,12 @@ def _folders(catalog: Catalog, batch: list[Due]) -> set[Path]:
 
 
 def _write_one(
-    catalog: Catalog, due: Due, places: dict[str, tuple[str, ...]], least: float | None, dry_run: bool
+    catalog: Catalog,
+    due: Due,
+    places: dict[str, tuple[str, ...]],
+    placing: Placing | None,
+    declined: bool,
+    dry_run: bool,
 ) -> tuple[PlannedWrite, bool]:
     outcome = write_sidecar(
         catalog.file_of(due.path),  # never a path outside the collection, whatever the catalog says
@@ -125,26 +132,27 @@ def _write_one(
             for word in due.add
         ],
         remove=due.remove,
-        regions=() if least is None else _regions(catalog, due, least),
+        regions=() if placing is None else _regions(catalog, due, placing),
         places=places,
         dry_run=dry_run,
     )
     if not dry_run:
         # Another program's change since then is left for a scan to find.
         left = outcome.sidecars
-        catalog.sidecar_record.finish(due, None if left is None else sidecar_stamp(left))
+        stamp = None if left is None else sidecar_stamp(left)
+        catalog.sidecar_record.finish(due, stamp, placing, declined=declined)
     sidecar = os.path.relpath(outcome.path, catalog.root)
     return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
 
 
-def _regions(catalog: Catalog, due: Due, least: float) -> list[ObjectRegion]:
-    """Where the words are, as `annotate` found it, of at least that certainty."""
+def _regions(catalog: Catalog, due: Due, placing: Placing) -> list[ObjectRegion]:
+    """Where the words are, as `annotate` found it, as far as it is to be written."""
     words = {word.word for word in due.add}
     boxes = catalog.regions.of(due.image) if words else []
     return [
         ObjectRegion(*box)
         for box in boxes
-        if box.word in words and box.w * box.h <= MOST_AREA and box.probability >= least
+        if box.word in words and box.w * box.h <= placing.most_area and box.probability >= placing.least
     ]
 
 

@@ -159,23 +159,29 @@ class Decisions:
             set_deleted(self._db, number, time.time(), step)
         return len(images)
 
-    def carry(self, old: int, new: int) -> int:
-        """Give a picture that was edited in place the verdicts on the one it replaced; the number of them.
+    def carry(self, old: int, new: int, *, back: bool = False) -> int:
+        """Give a picture that was edited in place the verdicts on the one it replaced; how many that changes.
 
-        Keywords that stood in the file are left out: the new file speaks for itself.
+        Keywords that stood in the file are left out: the new file speaks for itself. With `back` the new picture is an
+        earlier version that was put back: what is no longer said of the later one is no longer said of it, either.
         """
+        query = (
+            "SELECT t.word, t.verdict, t.source, d.model, d.probability FROM tags AS t "
+            "JOIN decisions AS d ON d.id = t.decision WHERE t.image = ? "
+            "AND NOT (t.verdict = 'present' AND t.source IN ('file', 'merge')) ORDER BY t.word"
+        )
         with self._db.transaction():
             step = self.step("carry")
-            rows = self._db.execute(
-                "SELECT t.word, t.verdict, t.source, d.model, d.probability FROM tags AS t "
-                "JOIN decisions AS d ON d.id = t.decision "
-                "WHERE t.image = ? AND NOT (t.verdict = 'present' AND t.source IN ('file', 'merge')) ORDER BY t.word",
-                (old,),
-            ).fetchall()
+            said = {row[0]: row[1:] for row in self._db.execute(query, (new,))} if back else {}
+            rows = [row for row in self._db.execute(query, (old,)) if said.get(row[0]) != row[1:]]
             for word, verdict, source, model, probability in rows:
                 self.log.add(new, word, verdict, source, step, model=model, probability=probability)
+            of_old = {word for (word,) in self._db.execute("SELECT word FROM tags WHERE image = ?", (old,))}
+            taken_back = sorted(said.keys() - of_old)
+            for word in taken_back:
+                self.log.add(new, word, "cleared", "carry", step)
             self.conflicts.carry(old, new)
-        return len(rows)
+        return len(rows) + len(taken_back)
 
     def resolve(self, conflicts: Iterable[Conflict], *, keep: bool) -> int:
         """Keep what was decided here, or follow the files, as one step; the number of conflicts that this settles."""
