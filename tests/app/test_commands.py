@@ -196,7 +196,7 @@ def test_skipped_files_give_code_one_and_their_reason(root, topicture):
 
 def test_quiet_says_nothing(root, topicture):
     assert topicture("scan", "--quiet") == (0, "", "")
-    assert topicture("annotate", "--workers", "0", "--quiet") == (0, "", "")
+    assert topicture("annotate", "--again", "--workers", "0", "--quiet") == (0, "", "")
 
 
 def test_interruption_gives_code_130(root, topicture, monkeypatch):
