@@ -1,5 +1,7 @@
 """Fits on a cluster: the same bits as here, whoever works, and whoever dies meanwhile."""
 
+from time import monotonic, sleep
+
 import numpy as np
 import pytest
 from corpora import make_tiny_corpus
@@ -55,8 +57,11 @@ def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_non
         with_two = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=look)
         with_one_dying = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=kill)
         assert killed
-        with_one = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
+        end = monotonic() + 60
+        while len(cluster.client.nthreads()) > 1 and monotonic() < end:  # until the scheduler has noticed
+            sleep(0.05)
         assert len(cluster.client.nthreads()) == 1
+        with_one = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
         assert members.workers.mend() == 1
     assert len(shards) == 7  # it did take place there
     assert numbers(with_two) == numbers(here)
