@@ -5,8 +5,8 @@
 In every round a person scans, learns, annotates, answers, takes back and writes; a second process runs a command, and
 another program adds keywords to the sidecars; the person's process is killed, or the disk is full for moments, or
 neither. Then the promises are checked against notes that were kept outside of the collection. Prints JSON: what
-happened how often, and every promise that did not hold. With MOST_SECONDS it goes on for up to so long until there was a kill, a decision and
-a keyword of another program.
+happened how often, and every promise that did not hold. With MOST_SECONDS it goes on for up to so long until there was
+a kill, a decision and a keyword of another program.
 """
 
 import json
