@@ -39,7 +39,7 @@ def numbers(annotator):
 
 
 def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_none(members, corpus, tmp_path):
-    """Two workers; then one is killed in the middle of a fit; then there is one."""
+    """Two workers; then one is killed in the middle of a fit; then there is one. Four are below."""
     here = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
     assert here.n_iter_ == SETTINGS["max_iter"]
     shards, killed = set(), []
@@ -68,6 +68,16 @@ def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_non
     assert numbers(with_one_dying) == numbers(here)
     assert numbers(with_one) == numbers(here)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_four_workers_give_the_same_bits(corpus, tmp_path):
+    settings = {**SETTINGS, "n_init": 1, "max_iter": 4}
+    here = make_annotator("gm-mixture", **settings).fit(corpus)
+    with local_cluster(4, port=0) as four, Cluster(four.address, tmp_path) as cluster, working_on(cluster):
+        cluster.client.wait_for_workers(4, timeout=60)
+        there = make_annotator("gm-mixture", **settings).fit(corpus)
+    assert numbers(there) == numbers(here)
 
 
 @pytest.mark.slow
