@@ -83,6 +83,11 @@ _ADVICE = {
 def _advice(error: sqlite3.DatabaseError) -> str:
     # Errors of the Python module itself carry no code: a text that is not UTF-8, a number out of range.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code == sqlite3.SQLITE_CONSTRAINT:  # what a process read before it let others write may be gone
+        return (
+            f"something that this relied on was changed meanwhile ({error}); nothing of it was stored, run it again; "
+            "should that not help, see 'topicture check'"
+        )
     return _ADVICE.get(code, f"damaged ({error}); {_DAMAGE}")
 
 

@@ -13,7 +13,14 @@ from topicture.collection.words import printable
 from topicture.errors import ImageError
 from topicture.vision.cache import FeatureCache
 from topicture.vision.measure import Measured, Task, Unmeasured, content_id, exact_id
-from topicture.vision.read import READ_VERSION, Unreadable, check_file, optional_decoders
+from topicture.vision.read import (
+    CHANGED_MEANWHILE,
+    NOT_OPENED,
+    READ_VERSION,
+    Unreadable,
+    check_file,
+    optional_decoders,
+)
 from topicture.vision.recipe import Recipe
 from topicture.vision.worker_process import Failure
 
@@ -137,7 +144,7 @@ class Run:
             now = content_id(asked.source, asked.labels)
         except OSError:
             now = None
-        return "" if result.content == now else "it changed while it was read: try again"
+        return "" if result.content == now else CHANGED_MEANWHILE
 
     def outcomes(self) -> list[Outcome]:
         return [self._outcome(number, content) for number, content in enumerate(self._contents)]
@@ -160,7 +167,7 @@ class Run:
             self._reasons[number] = str(error)
             return None
         except (OSError, ValueError) as error:
-            self._reasons[number] = f"can't be opened ({getattr(error, 'strerror', None) or error})"
+            self._reasons[number] = f"{NOT_OPENED} ({getattr(error, 'strerror', None) or error})"
         return None
 
     def _task(self, number: int, source: Any, labels: np.ndarray | None) -> Task | None:

@@ -35,6 +35,7 @@ __all__ = [
     "Source",
     "Unreadable",
     "check_file",
+    "may_pass",
     "open_picture",
     "optional_decoders",
     "read",
@@ -56,6 +57,10 @@ MAX_BYTES = 1 << 30
 """Largest file."""
 
 READ_VERSION = 2  # raise it whenever the same file would give other pixels
+
+# Reasons that lie with the system, not with the photo.
+NOT_OPENED = "can't be opened"
+CHANGED_MEANWHILE = "it changed while it was read: try again"
 
 # What a file that is no photo most often is; only to say so in the reason.
 _FOREIGN: dict[str, bytes | tuple[bytes, ...]] = {
@@ -176,13 +181,18 @@ def check_file(path: str | os.PathLike) -> None:
         raise ImageError(f"{status.st_size} bytes is over the limit of {MAX_BYTES}")
 
 
+def may_pass(reason: str) -> bool:
+    """Whether a photo that could not be read for this reason may be readable later, without having changed."""
+    return reason.startswith((NOT_OPENED, CHANGED_MEANWHILE))
+
+
 def _content(path: str | os.PathLike) -> bytes:
     try:
         check_file(path)
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ImageError(f"can't be opened ({reason})") from error
+        raise ImageError(f"{NOT_OPENED} ({reason})") from error
 
 
 def open_picture(content: bytes) -> Image.Image:

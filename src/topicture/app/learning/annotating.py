@@ -18,10 +18,12 @@ from topicture.app.learning.annotated.suggesting import (
     find_unwanted,
 )
 from topicture.app.learning.annotated.up_to_date import (
-    last_decision,
     note_annotated,
+    note_others_settings,
     settings_of,
     standing,
+    this_moment,
+    to_be_tried_again,
     totals,
 )
 from topicture.app.learning.labelling import UNTOLD
@@ -72,13 +74,15 @@ def annotate(
     threshold : suggest words of at least this probability (0.25 where neither is given)
     top : suggest this many words per photo, however probable
     rejected_too : suggest words again that were rejected for the photo
-    new_only : look only at photos that came since the last time, and leave all else as it is; where this model has not
-        looked at any yet, at all of them
+    new_only : look only at photos that came since the last time, or that could not be opened then, and leave all else
+        as it is; where this model has not looked at any yet, at all of them
     again : look at every photo, although model, settings and words are as they were the last time; else only at those
-        that are new, or that something was decided about since: the outcome is the same
+        that are new, that could not be opened the last time, or that something was decided about since: the outcome is
+        the same
 
-    A word that was decided for a photo is not suggested for it. Photos that the model has learned from get the answers
-    that were given while their tags were hidden. The catalog's lock is held only to read, and to store what was found.
+    A photo that can't be opened now keeps what was suggested for it. A word that was decided for a photo is not
+    suggested for it. Photos that the model has learned from get the answers that were given while their tags were
+    hidden. The catalog's lock is held only to read, and to store what was found.
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise TopictureError(f"the threshold is a probability between 0 and 1, not {threshold:g}")
@@ -88,15 +92,18 @@ def annotate(
     learned = load_learned(catalog.model_folder(model), regions=False)
     every = images = catalog.files.living()
     settings = settings_of(catalog, model, threshold, top, everything=everything, rejected_too=rejected_too)
-    decision = last_decision(catalog)
+    now = this_moment(catalog)
     former = None if again else standing(catalog, model, learned, settings, new_only)
     if former is not None:
         known = set(former.images.tolist()) - former.changed
-        images = [each for each in every if each.image not in known and not catalog.files.reason(each.image)]
+        images = [
+            each for each in every if each.image not in known and to_be_tried_again(catalog, each.image)
+        ]
         if not images:
             if new_only:
                 return AnnotateReport(model.name, 0, 0, 0, 0, ())
             return _whole(catalog, model, learned, everything, rejected_too)
+    companion: set[int] = set()  # a photo that is looked at only because no other can be read
     make_folder(catalog.folder / "index")
     with work_folder(catalog.folder / "index") as work:
         with catalog.others_may_write("annotate"):  # reviewing goes on meanwhile
@@ -107,14 +114,14 @@ def annotate(
                 others = [each for each in every if former is not None and each.image in known]
                 if former is None or not others:
                     raise
-                former = former._replace(changed=former.changed | {others[0].image})
+                companion = {others[0].image}
                 images = [*images, others[0]]
                 description = look(images, learned.features, workers, report)
             numbers = np.array([images[i].image for i in description.positions])
             order = np.argsort(numbers)  # that of the index
             numbers, corpus = numbers[order], description.corpus[order]
             places = [folder_of(images[description.positions[i]].path) for i in order]
-            is_new = ~np.isin(numbers, list(former.changed) if former is not None else [])
+            is_new = ~np.isin(numbers, list(former.changed | companion) if former is not None else [])
 
             def unwanted() -> Unwanted:
                 return find_unwanted(catalog, learned.vocabulary, numbers, everything, rejected_too)
@@ -141,21 +148,28 @@ def annotate(
                 boxes = _boxes(catalog, folder, learned, corpus, numbers, paths, chosen)
             except TopictureError as error:  # suggestions are worth having without them
                 boxes, trouble = {}, f"regions: {error}"
+        if model.id not in {each.id for each in catalog.suggestions.models()}:
+            raise TopictureError(
+                f"the model {model.folder} ({model.name}) was removed while it was at work, so nothing is stored; "
+                "run 'topicture annotate' again, with the newest one"
+            )
         note_reasons(catalog, description, images)
         if is_new.any():
             with catalog.new_folder("index") as (name, folder):  # the catalog turns to it once it is whole
                 for part in (work / "index").iterdir():
                     part.rename(folder / part.name)
     last = unwanted()  # what was decided meanwhile counts
-    rows = possible.chosen(last, numbers, learned.vocabulary)
+    rows = [row for row in possible.chosen(last, numbers, learned.vocabulary) if row[0] not in companion]
     with catalog.database.transaction():
         word_ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
         if former is not None:
-            catalog.suggestions.withdraw(model.id, former.changed)
+            catalog.suggestions.withdraw(model.id, former.changed.intersection(numbers.tolist()))
         store = catalog.suggestions.replace if former is None else catalog.suggestions.add
         store(model.id, [(image, word_ids[word], p) for image, word, p in rows])
-        if not (new_only and former is not None):  # else what was decided about others is yet to be looked at
-            note_annotated(catalog, settings, decision)
+        if new_only and former is not None:  # what was decided about others is yet to be looked at
+            note_others_settings(catalog, settings)
+        else:
+            note_annotated(catalog, settings, now)
         if is_new.any():
             catalog.set("index", name)  # with the suggestions, or not at all
         catalog.regions.replace(model.id, boxes)
@@ -166,7 +180,7 @@ def annotate(
         return replace(whole, skipped=(*whole.skipped, *([trouble] if trouble else [])))
     return AnnotateReport(
         model=model.name,
-        photos=len(numbers),
+        photos=len(numbers) - len(companion),
         asked_for=last.n_wanted,
         with_suggestions=len({row[0] for row in rows}),
         suggestions=len(rows),

@@ -1,5 +1,7 @@
 """What the model says about photos, found here or by the workers of an engine: the same numbers."""
 
+import shutil
+import uuid
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -24,14 +26,19 @@ def presence_blocks(
     if engine is None:
         yield from learned.presence_blocks(corpus, places)
         return
-    shared = engine.folder / "to-annotate"
-    corpus.save(shared)
+    shared = (
+        engine.folder / f"to-annotate-{uuid.uuid4().hex}"
+    )  # workers remember what they have read by its name
     blocks = [
         slice(start, min(start + BLOCK_IMAGES, len(corpus))) for start in range(0, len(corpus), BLOCK_IMAGES)
     ]
     calls = ((str(folder), str(shared), rows.start, rows.stop, list(places[rows])) for rows in blocks)
-    for rows, presence in zip(blocks, engine.in_order(_presence, calls), strict=True):
-        yield AnswerBlock(rows, presence)
+    try:
+        corpus.save(shared)
+        for rows, presence in zip(blocks, engine.in_order(_presence, calls), strict=True):
+            yield AnswerBlock(rows, presence)
+    finally:
+        shutil.rmtree(shared, ignore_errors=True)
 
 
 def _presence(model: str, corpus: str, start: int, stop: int, places: list[str]) -> np.ndarray:
