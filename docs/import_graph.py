@@ -1,7 +1,7 @@
 """The import graph of the package, lazy imports included: its cycles, and a picture of its folders.
 
     python docs/import_graph.py --out docs/images/import_graph_after.png
-    git worktree add /tmp/before COMMIT; python docs/import_graph.py --tree /tmp/before --out before.png
+    git worktree add ../before COMMIT; python docs/import_graph.py --tree ../before --out before.png
 
 An arrow says that modules of one folder import from another; its width grows with their number.
 """

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import distribution, packages_distributions
@@ -145,3 +146,15 @@ def test_the_wheel_has_everything_and_nothing_else(wheels):
         "topicture/app/pages/templates/demo.html",
     } <= sources
     assert {name for name in names if not name.startswith(info)} == sources
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="what was left out of a source archive is not in it")
+def test_the_source_archive_has_all_that_tests_and_pages_read(tmp_path):
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (path,) = tmp_path.iterdir()
+    with tarfile.open(path) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    # A file that was deleted and not committed yet is still listed.
+    assert {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()} - packed == set()

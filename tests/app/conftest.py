@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from topicture.app.cli.main import main
+from topicture.app.learning import annotating
 
 
 @pytest.fixture
@@ -22,3 +23,17 @@ def topicture(monkeypatch, capsys):
         return end.value.code or 0, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """How many photos `annotate` has looked at, each time; it leaves out those that it need not look at again."""
+    found = []
+    look_at = annotating.look_at
+
+    def counting(catalog, images, *rest, **options):
+        found.append(len(images))
+        return look_at(catalog, images, *rest, **options)
+
+    monkeypatch.setattr(annotating, "look_at", counting)
+    return found

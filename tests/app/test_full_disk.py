@@ -59,19 +59,20 @@ def one_line(result):
 
 
 @pytest.mark.parametrize(("target", "left"), [("tags.csv", 0), ("labels", 0), ("labels", 16384)])
-def test_export(learned, small, topicture, monkeypatch, target, left):
+def test_export(learned, small, tmp_path, topicture, monkeypatch, target, left):
     monkeypatch.setenv("TOPICTURE_CACHE", str(small / "cache"))
+    library = Library.find(copy_library(learned.folder.parent, tmp_path / "photos"))
     format = ["--format", "labelme"] if target == "labels" else []
     arguments = ["export", small / target, *format]
-    assert topicture(*arguments, catalog=learned.folder)[0] == 0
+    assert topicture(*arguments, catalog=library.folder)[0] == 0
     before = hashes(small)
-    learned.decide("photo-000.jpg", [f"a long word for {target} and {left}" * 20], "present")
+    library.decide("photo-000.jpg", [f"a long word for {target} and {left}" * 20], "present")
     with full(small, left):
-        error = one_line(topicture(*arguments, catalog=learned.folder))
+        error = one_line(topicture(*arguments, catalog=library.folder))
         assert "nothing was written" in error
         assert {name: value for name, value in hashes(small).items() if name != "filler"} == before
         assert not list(small.rglob(".topicture.*"))
-    assert topicture(*arguments, catalog=learned.folder)[0] == 0
+    assert topicture(*arguments, catalog=library.folder)[0] == 0
     assert hashes(small) != before
 
 
@@ -92,10 +93,10 @@ def test_index_and_cache(learned, small, topicture, left):
     library = Library.find(small / "photos")
     words, index = library.words(), os.listdir(library.folder / "index")
     with full(small, left):
-        one_line(topicture("annotate", "--workers", 0, "--quiet", catalog=library.folder))
+        one_line(topicture("annotate", "--again", "--workers", 0, "--quiet", catalog=library.folder))
         assert os.listdir(library.folder / "index") == index
         assert not list(small.rglob(".topicture.*"))
-    assert topicture("annotate", "--workers", 0, "--quiet", catalog=library.folder) == (0, "", "")
+    assert topicture("annotate", "--again", "--workers", 0, "--quiet", catalog=library.folder) == (0, "", "")
     assert library.words() == words
     assert library.check() == []
 

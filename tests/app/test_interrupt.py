@@ -29,7 +29,7 @@ COMMANDS = {
     "scan": (["scan"], 1.0),
     "learn": (["learn", "--workers", "2"], 10.0),
     "learn a model": (["learn", "--workers", "2", "--model", "network"], 6.0),
-    "annotate": (["annotate", "--workers", "2", "--all"], 4.0),
+    "annotate": (["annotate", "--workers", "2", "--all", "--again"], 4.0),
 }
 
 

@@ -1,5 +1,7 @@
 """Fits on a cluster: the same bits as here, whoever works, and whoever dies meanwhile."""
 
+from time import monotonic, sleep
+
 import numpy as np
 import pytest
 from corpora import make_tiny_corpus
@@ -37,7 +39,7 @@ def numbers(annotator):
 
 
 def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_none(members, corpus, tmp_path):
-    """Two workers; then one is killed in the middle of a fit; then there is one."""
+    """Two workers; then one is killed in the middle of a fit; then there is one. Four are below."""
     here = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
     assert here.n_iter_ == SETTINGS["max_iter"]
     shards, killed = set(), []
@@ -55,14 +57,27 @@ def test_any_number_of_workers_gives_the_same_bits_and_one_that_dies_changes_non
         with_two = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=look)
         with_one_dying = make_annotator("gm-mixture", **SETTINGS).fit(corpus, callback=kill)
         assert killed
-        with_one = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
+        end = monotonic() + 60
+        while len(cluster.client.nthreads()) > 1 and monotonic() < end:  # until the scheduler has noticed
+            sleep(0.05)
         assert len(cluster.client.nthreads()) == 1
+        with_one = make_annotator("gm-mixture", **SETTINGS).fit(corpus)
         assert members.workers.mend() == 1
     assert len(shards) == 7  # it did take place there
     assert numbers(with_two) == numbers(here)
     assert numbers(with_one_dying) == numbers(here)
     assert numbers(with_one) == numbers(here)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_four_workers_give_the_same_bits(corpus, tmp_path):
+    settings = {**SETTINGS, "n_init": 1, "max_iter": 4}
+    here = make_annotator("gm-mixture", **settings).fit(corpus)
+    with local_cluster(4, port=0) as four, Cluster(four.address, tmp_path) as cluster, working_on(cluster):
+        cluster.client.wait_for_workers(4, timeout=60)
+        there = make_annotator("gm-mixture", **settings).fit(corpus)
+    assert numbers(there) == numbers(here)
 
 
 @pytest.mark.slow

@@ -68,6 +68,14 @@ def test_a_run_without_time_tells_that_something_is_missing(tmp_path):
 
 
 def test_the_page_says_what_is_missed(tmp_path):
+    worse = {
+        "accuracy": 0.1,
+        "complete_length": 50.0,
+        "normalised_score": 0.5,
+        "f1": 0.2,
+        "perplexity": 80.0,
+    }
+
     def run(protocol, subset, accuracy):
         good = {
             "accuracy": accuracy,
@@ -75,13 +83,6 @@ def test_the_page_says_what_is_missed(tmp_path):
             "normalised_score": 0.7,
             "f1": 0.3,
             "perplexity": 40.0,
-        }
-        worse = {
-            "accuracy": 0.1,
-            "complete_length": 50.0,
-            "normalised_score": 0.5,
-            "f1": 0.2,
-            "perplexity": 80.0,
         }
         return {
             "subset": subset,
@@ -107,6 +108,19 @@ def test_the_page_says_what_is_missed(tmp_path):
     assert "accuracy in 3 of 3" in page
     assert "on the other subsets alone: accuracy 0.320, complete length 40.0" in page
     assert "25% tagged," not in page
+    assert "**Older than the code:** all of it." in page
+    for subset, row in (
+        ("1", {"member": "ridge on descriptor"}),
+        ("2", {"note": "dropped after the first fold"}),
+    ):
+        evidence["found"][subset]["table"][0].update(row)
+    assert "**Older than the code:** 3." in write_page(evidence, tmp_path).read_text()
+    evidence["found"]["3"]["table"][0]["note"] = "not worth trying: far behind"
+    assert "Older than the code" not in write_page(evidence, tmp_path).read_text()
+    evidence["found"]["2"]["measures"]["ridge on descriptor"] = {**worse, "accuracy": 0.4}
+    page = write_page(evidence, tmp_path).read_text()
+    assert "| ridge on descriptor (in 1 of 3 subsets) | 0.400 |" in page
+    assert "accuracy in 2 of 3" in page
     assert "an older blend" not in page
     older = {
         "accuracy": 0.2,

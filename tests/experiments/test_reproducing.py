@@ -57,11 +57,15 @@ def test_a_figure_is_a_file_beside_the_report(folder, name):
 def test_the_summary_lies_where_it_is_asked_for(folder):
     """Of the reports there is evidence of none; the tables of `auto` stand under their headings."""
     (folder / "auto.md").write_text(
-        "# Auto\n\n## Usual split\n\nText.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+        "# Auto\n\n**Older than the code:** all of it.\n\nText.\n\n"
+        "## Usual split\n\nText.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
     )
     inside = write_summary(folder).read_text()
     assert "| Paper | Claim | Published | Here | Verdict | Why |" in inside
-    assert "### Usual split\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n" in inside
+    assert (
+        "**Older than the code:** all of it.\n\n### Usual split\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+        in inside
+    )
     assert "(auto.md)" in inside
     beside = write_summary(folder, folder.parent / "results.md").read_text()
     assert f"({folder.name}/auto.md)" in beside

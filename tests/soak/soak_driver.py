@@ -1,11 +1,12 @@
 """Everything at once, again and again, for a given time: does anything get lost?
 
-    python soak_driver.py WORK SECONDS SEED
+    python soak_driver.py WORK SECONDS SEED [MOST_SECONDS]
 
 In every round a person scans, learns, annotates, answers, takes back and writes; a second process runs a command, and
 another program adds keywords to the sidecars; the person's process is killed, or the disk is full for moments, or
 neither. Then the promises are checked against notes that were kept outside of the collection. Prints JSON: what
-happened how often, and every promise that did not hold.
+happened how often, and every promise that did not hold. With MOST_SECONDS it goes on for up to so long until there was
+a kill, a decision and a keyword of another program.
 """
 
 import json
@@ -31,6 +32,7 @@ from topicture.collection.metadata.keywords import photo_keywords
 from topicture.errors import TopictureError
 
 TROUBLES = ("kill", "kill", "full", "none")
+NEEDED = ("kills", "decisions", "foreign words")  # a run without one of them shows little
 DISK = "24m"
 N, TAGGED, WITH_SIDECAR = 24, 16, 8
 
@@ -210,11 +212,14 @@ class Soak:
 
 def main():
     work_folder, seconds, seed = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+    most_seconds = float(sys.argv[4]) if len(sys.argv) > 4 else seconds
     with small_disk(work_folder / "disk") as mounted:
         soak = Soak(work_folder, work_folder / "disk", mounted, seed)
         start, foreign = time.monotonic(), foreign_writer()
         try:
-            while time.monotonic() - start < seconds:
+            while (passed := time.monotonic() - start) < seconds or (
+                passed < most_seconds and not all(soak.count[what] for what in NEEDED)
+            ):
                 soak.round(foreign)
             soak.last_look()
         finally:

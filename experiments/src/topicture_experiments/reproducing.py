@@ -124,9 +124,10 @@ def write_summary(folder: Path, path: Path | None = None) -> Path:
 
 
 def _tables(page: Path) -> list[str]:
-    """The tables of a page, each under its heading, one level deeper."""
-    found = []
-    for section in page.read_text(encoding="utf-8").split("\n## ")[1:]:
+    """The tables of a page, each under its heading, one level deeper; first, what of it is older than the code."""
+    before, *sections = page.read_text(encoding="utf-8").split("\n## ")
+    found = [line for line in before.splitlines() if line.startswith("**Older than the code:**")]
+    for section in sections:
         heading, *lines = section.splitlines()
         rows = [line for line in lines if line.startswith("|")]
         if rows:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from topicture.annotations.choice.presence import JudgedPairs, thresholds
@@ -30,10 +31,16 @@ def test_without_answers_nothing_moves():
 
 def test_answers_move_promises_where_they_were_given(rng):
     presence, word = np.full(200, 0.5), np.zeros(200, int)
-    answered = fit_answered(presence, word, rng.random(200) < 0.1, 3)
+    yes = rng.random(200) < 0.1
+    answered = fit_answered(presence, word, yes, 3)
     told = answered(np.array([[0.5, 0.5, 0.01]]))[0]
     assert told[0] < 0.2
-    assert 0.1 < told[1] < 0.45  # of another word, too, but less
+    # Another word moves, too, but less. At logit 0 answers show only the sum m of bumps and word, of prior variance
+    # s sum_k B_k(0)^2 + t, and the most probable ones share m as they share that variance: bumps get 15% of it.
+    bumps = Spread().shared * np.exp(-(np.arange(-1.0, 6.0) ** 2)).sum()
+    variance = bumps + Spread().words
+    m = brentq(lambda m: 200 * expit(m) - yes.sum() + m / variance, -20, 20)
+    assert told[1] == pytest.approx(expit(m * bumps / variance), abs=1e-3)  # about 0.4
     assert told[2] == pytest.approx(0.01, rel=0.5)  # nobody was asked down there
     assert (np.diff(answered.at(np.linspace(0.01, 0.99, 99), 1)) >= -1e-12).all()
 

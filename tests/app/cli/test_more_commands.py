@@ -226,7 +226,7 @@ def test_old_models_are_pruned_and_decisions_stay(root, topicture):
     assert topicture("search", "rose")[0] == topicture("review", "--list")[0] == 0
 
 
-def test_new_photos_are_taken_in_as_they_arrive(root):
+def test_new_photos_are_taken_in_as_they_arrive(root, looked_at):
     library = Library.find(root)
     with Catalog.open(library.folder) as catalog:
         before = {tuple(s) for s in catalog.suggestions.open(1)}
@@ -258,7 +258,8 @@ def test_new_photos_are_taken_in_as_they_arrive(root):
         assert images == sorted(images)
     assert before < after
     assert {image for image, _, _ in after - before} == {new}
-    library.annotate(workers=0)  # from the beginning it comes to the same
+    library.annotate(again=True, workers=0)  # from the beginning it comes to the same
+    assert looked_at == [2, len(images) + 1]  # the broken one too
     with Catalog.open(library.folder) as catalog:
         assert {tuple(s[:2]) for s in catalog.suggestions.open(1)} == {each[:2] for each in after}
 

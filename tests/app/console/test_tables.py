@@ -2,10 +2,11 @@
 
 from topicture.annotations.choice.learning import MemberTrial
 from topicture.app.console.photos import print_regions
-from topicture.app.console.tables import print_learned
+from topicture.app.console.tables import print_bulk, print_learned
 from topicture.app.counting import counted
 from topicture.app.learning.labelling import RegionLabel
 from topicture.app.learning.learning import LearnReport
+from topicture.app.verbs.reviewing import BulkReport
 
 
 def test_numbers_go_with_their_nouns():
@@ -57,3 +58,13 @@ def test_regions_are_a_line_per_word(capsys):
         "  40% of the photo  sea  (90%)",
         "  10% of the photo  no word",
     ]
+
+
+def test_tags_that_are_not_listed_are_counted(capsys):
+    tags = tuple((f"tag-{n:02d}", 0.5, 40 - n) for n in range(23))
+    print_bulk(BulkReport(0.9, sum(n for *_, n in tags), 50, tags, dry_run=False))
+    _, *lines, last, hint = capsys.readouterr().out.splitlines()
+    assert lines[0] == "    40  tag-00 (from 50%)"
+    assert last == "    57  (3 more tags)"
+    assert sum(int(line.split()[0]) for line in (*lines, last)) == sum(n for *_, n in tags)
+    assert "undo" in hint

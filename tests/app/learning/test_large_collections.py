@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from photo_folder import copy_library, learn, make_library
+from photo_folder import N, copy_library, learn, make_library
 from scipy import sparse
 
 from topicture.annotations.choice.presence import thresholds
@@ -99,10 +99,10 @@ def test_a_named_model_is_judged_on_a_part_of_many(library, monkeypatch):
     assert 0 < library.learn("knn", regions=False, workers=0).trials[0].mean <= 1
 
 
-def test_blocks_and_postings_suggest_and_find_the_same(library, monkeypatch):
+def test_blocks_and_postings_suggest_and_find_the_same(library, monkeypatch, looked_at):
     def outcome():
         with Catalog.open(library.folder, write=True) as catalog:
-            told = annotate(catalog, workers=0)
+            told = annotate(catalog, again=True, workers=0)
             rows = catalog.database.execute("SELECT image, word, probability FROM suggestions").fetchall()
         word = library.queue("certain", limit=1)[0].word
         return told, sorted(rows), [hit.path for hit in library.search(word, 5)]
@@ -111,6 +111,7 @@ def test_blocks_and_postings_suggest_and_find_the_same(library, monkeypatch):
     monkeypatch.setattr(base, "_BLOCK_IMAGES", (7, 7))
     monkeypatch.setattr(files, "MANY_NUMBERS", 0)
     parts = outcome()
+    assert looked_at == [N, N]
     assert parts[0] == whole[0]
     assert parts[2] == whole[2]
     assert [row[:2] for row in parts[1]] == [row[:2] for row in whole[1]]

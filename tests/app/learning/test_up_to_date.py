@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from photo_folder import copy_library, jpeg, learn, make_library, put
 
-from topicture.app.learning import annotating
 from topicture.app.verbs.library import Library
 from topicture.errors import TopictureError
 from topicture.store import Catalog
@@ -24,20 +23,6 @@ def library(learned, tmp_path):
     library = Library.find(tmp_path / "photos")
     library.annotate(again=True, workers=0)
     return library
-
-
-@pytest.fixture
-def looked_at(monkeypatch):
-    """How many photos were looked at, each time."""
-    found = []
-    look_at = annotating.look_at
-
-    def counting(catalog, images, *rest, **options):
-        found.append(len(images))
-        return look_at(catalog, images, *rest, **options)
-
-    monkeypatch.setattr(annotating, "look_at", counting)
-    return found
 
 
 def stored(library):

@@ -263,7 +263,7 @@ def test_a_rejected_tag_never_comes_back(library):
     root = library.folder.parent
     (root / question.path).rename(root / "moved.jpg")
     library.scan()
-    library.annotate(threshold=0.0, workers=0)
+    library.annotate(threshold=0.0, again=True, workers=0)
     assert ("moved.jpg", question.word) not in open_pairs(library)
 
 

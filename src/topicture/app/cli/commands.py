@@ -166,7 +166,9 @@ def demo(
 ) -> None:
     """Render a sample collection, hide three quarters of its tags, learn, suggest tags, and show how good they are."""
     if serve:
-        cli_serving.serve_sample(out / "photos", images, seed, workers, quiet=quiet, browser=browser)
+        cli_serving.serve_sample(
+            out / "photos", images, seed, workers, as_json=as_json, quiet=quiet, browser=browser
+        )
         return
     if photos is not None:
         cli_serving.write_sample_photos(photos, images, seed, workers, as_json=as_json, quiet=quiet)

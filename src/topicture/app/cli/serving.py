@@ -1,11 +1,13 @@
 """`topicture serve`, and the sample collection."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from topicture.app.cli.common import CatalogOption, find, print_json
+from topicture.app.cli.common import CatalogOption, JsonOption, find, print_json
 from topicture.app.counting import counted
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
@@ -30,9 +32,11 @@ def serve(
         ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    as_json: JsonOption = False,
 ) -> None:
     """Open the collection in the browser."""
     from topicture.app.web.server import serve as serve_page
+    from topicture.app.web.server import tell
     from topicture.app.web.site import Site, bring_up_to_date
 
     if photos is not None and not photos.is_dir():
@@ -51,21 +55,36 @@ def serve(
         host=host,
         token=token,
         open_browser=browser,
+        tell=_tell_as_json if as_json else tell,
     )
 
 
 def serve_sample(
-    folder: Path, images: int, seed: int, workers: int, *, quiet: bool = False, browser: bool = True
+    folder: Path,
+    images: int,
+    seed: int,
+    workers: int,
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
+    browser: bool = True,
 ) -> None:
     """The sample collection in the browser; made first, where it is not there yet."""
     from topicture.app.console.progress_bars import Stages
     from topicture.app.web.sample import sample_library
     from topicture.app.web.server import serve as serve_page
+    from topicture.app.web.server import tell
     from topicture.app.web.site import Site
 
-    with Stages(quiet=quiet) as stages:
+    with Stages(quiet=quiet or as_json) as stages:
         library = sample_library(folder, images, seed=seed, workers=workers, report=stages)
-    serve_page(Site(folder.resolve(), library), open_browser=browser, learn_at_once=True)
+    told = _tell_as_json if as_json else tell
+    serve_page(Site(folder.resolve(), library), open_browser=browser, learn_at_once=True, tell=told)
+
+
+def _tell_as_json(address: str) -> None:
+    print_json({"address": address, "pid": os.getpid()})
+    sys.stdout.flush()  # who waits for the address may read from a pipe
 
 
 def write_sample_photos(

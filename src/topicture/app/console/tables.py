@@ -323,6 +323,8 @@ def print_bulk(report: "BulkReport") -> None:
     )
     for word, threshold, n in report.tags[:SHOWN_TAGS]:
         print(f"{n:6}  {printable(word)} (from {threshold:.0%})")
+    if more := report.tags[SHOWN_TAGS:]:
+        print(f"{sum(n for _, _, n in more):6}  ({counted(len(more), 'more tag')})")
     if report.too_little:
         print(
             f"Asked for {report.precision:.0%}: too little evidence for {counted(report.too_little, 'tag')}; "

@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from collections.abc import Callable
 
 import uvicorn
 
@@ -16,13 +17,17 @@ from topicture.app.web.guard import Guard
 from topicture.app.web.site import Site
 from topicture.errors import TopictureError
 
-__all__ = ["DEFAULT_PORT", "serve"]
+__all__ = ["DEFAULT_PORT", "serve", "tell"]
 
 DEFAULT_PORT = 8237
 SAMPLE_MINUTES = 2
 _TRIED_PORTS = 20
 _GRACE_SECONDS = 1
 _TAKEN = {errno.EADDRINUSE, errno.EACCES}
+
+
+def tell(address: str) -> None:
+    print(f"Topicture is at {address}\nEnd it with Ctrl-C.", flush=True)
 
 
 def serve(
@@ -33,10 +38,12 @@ def serve(
     token: str | None = None,
     open_browser: bool = True,
     learn_at_once: bool = False,
+    tell: Callable[[str], None] = tell,
 ) -> None:
     """Serve until interrupted. Without a port, the usual one or the next that is free.
 
-    With `learn_at_once`, a collection that nothing was learned from begins with that.
+    With `learn_at_once`, a collection that nothing was learned from begins with that. `tell` is called with the address
+    once it can be opened.
     """
     Access(host, port or DEFAULT_PORT, token)  # what is wrong with these is told before anything listens
     listening = _listen(host, port)
@@ -53,7 +60,7 @@ def serve(
     )
     logging.getLogger("uvicorn.error").addFilter(_is_worth_telling)
     try:
-        print(f"Topicture is at {access.first_address}\nEnd it with Ctrl-C.", flush=True)
+        tell(access.first_address)
         if open_browser:
             threading.Thread(target=webbrowser.open, args=(access.first_address,), daemon=True).start()
         _prepare(site, learn_at_once)
