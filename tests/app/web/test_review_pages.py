@@ -180,8 +180,10 @@ def test_a_server_that_is_killed_in_mid_review_loses_nothing(browser, served, un
         page.goto(f"{url}/review/questions?order=certain")
         first, second = [(q.image, q.word) for q in library.queue("certain", limit=2)]
         page.wait_for_function("document.querySelector('.question').textContent")
-        page.keyboard.press("a")
-        eventually(lambda: verdicts(library) == {first: "present"})
+        with page.expect_response("**/api/decide") as answered:
+            page.keyboard.press("a")
+        answered.value.finished()
+        assert verdicts(library) == {first: "present"}
         process.send_signal(signal.SIGKILL)
         process.wait()
         page.keyboard.press("r")

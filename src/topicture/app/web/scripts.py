@@ -31,6 +31,8 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:const|class|function) (\w+))", r
 _COMMENT = re.compile(r"^[ \t]*(?:/\*\*.*?\*/|//[^\n]*)[ \t]*\n", re.MULTILINE | re.DOTALL)
 # At the end of a line only where it can't be within a text.
 _REMARK = re.compile(r"""(?<=[;,{}]) // [^"'`\n]*$""", re.MULTILINE)
+# No text of ours has them in it, but for programs of the graphics card, which need no spaces either.
+_SPACED = re.compile(r" ([=<>!]?==?|=>|&&|\?\?|\|\||\+=?|-=|\*) ")
 _INDENT = re.compile(r"^\s+", re.MULTILINE)
 
 
@@ -100,7 +102,7 @@ def _body(module: Path) -> str:
 
     text = _EXPORT.sub("", _IMPORT.sub(taken, module.read_text("utf-8")))
     squeezed = _INDENT.sub("", _REMARK.sub("", _COMMENT.sub("", text)))
-    return re.sub(r" ([=<>!]?==?|=>|&&|\?\?|\|\||\+=?|-=|\*) ", r"\1", squeezed)  # which no text of ours has in it
+    return _SPACED.sub(r"\1", squeezed)
 
 
 def _name(module: Path) -> str:
