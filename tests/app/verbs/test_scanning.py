@@ -134,6 +134,22 @@ def test_an_earlier_version_that_is_put_back_keeps_what_was_decided_since(librar
     assert library.check() == []
 
 
+def test_of_two_versions_what_was_decided_last_counts(library, root):
+    photo, earlier = root / "photo-004.jpg", jpeg(4)
+    library.decide(photo, ["night", "calm"], "present")
+    replace_photo(library, photo, jpeg(100), 50)
+    put(root / "copy.jpg", earlier)  # both are there for a while
+    library.scan()
+    library.decide(photo, ["night"], "rejected")
+    library.decide(root / "copy.jpg", ["calm"], "rejected")
+    library.decide(root / "copy.jpg", ["fog"], "present")
+    (root / "copy.jpg").unlink()
+    library.scan()
+    replace_photo(library, photo, jpeg(101), 60)
+    replace_photo(library, photo, earlier, 70)
+    assert tags(library, photo) == {"night": "rejected", "calm": "rejected", "fog": "present"}
+
+
 def test_a_known_photo_that_takes_the_name_of_another_inherits_nothing(library, root):
     library.decide(root / "photo-004.jpg", ["night"], "present")
     os.replace(root / "trip" / "photo-005.jpg", root / "photo-004.jpg")

@@ -332,6 +332,7 @@ def _carry(catalog: Catalog) -> None:
             catalog.decisions.carry(old, new)
             first_of[new] = first
         elif first_of.get(new, new) == first:
-            catalog.decisions.carry(old, new, back=True)
+            versions = {first, *(image for image, of in first_of.items() if of == first)}
+            catalog.decisions.carry_back(versions, old, new)
     catalog.set("versions", list(first_of.items()))
     catalog.set("replaced", [])

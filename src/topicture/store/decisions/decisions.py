@@ -11,6 +11,7 @@ merge    a keyword of a file, under another name: the word that stands there was
          `file` again where this one is deleted, so that nothing is written
 """
 
+import json
 import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -159,29 +160,49 @@ class Decisions:
             set_deleted(self._db, number, time.time(), step)
         return len(images)
 
-    def carry(self, old: int, new: int, *, back: bool = False) -> int:
-        """Give a picture that was edited in place the verdicts on the one it replaced; how many that changes.
+    def carry(self, old: int, new: int) -> int:
+        """Give a picture that was edited in place the verdicts on the one it replaced; the number of them.
 
-        Keywords that stood in the file are left out: the new file speaks for itself. With `back` the new picture is an
-        earlier version that was put back: what is no longer said of the later one is no longer said of it, either.
+        Keywords that stood in the file are left out: the new file speaks for itself.
         """
-        query = (
-            "SELECT t.word, t.verdict, t.source, d.model, d.probability FROM tags AS t "
-            "JOIN decisions AS d ON d.id = t.decision WHERE t.image = ? "
-            "AND NOT (t.verdict = 'present' AND t.source IN ('file', 'merge')) ORDER BY t.word"
-        )
         with self._db.transaction():
             step = self.step("carry")
-            said = {row[0]: row[1:] for row in self._db.execute(query, (new,))} if back else {}
-            rows = [row for row in self._db.execute(query, (old,)) if said.get(row[0]) != row[1:]]
+            rows = self._db.execute(
+                "SELECT t.word, t.verdict, t.source, d.model, d.probability FROM tags AS t "
+                "JOIN decisions AS d ON d.id = t.decision "
+                "WHERE t.image = ? AND NOT (t.verdict = 'present' AND t.source IN ('file', 'merge')) ORDER BY t.word",
+                (old,),
+            ).fetchall()
             for word, verdict, source, model, probability in rows:
                 self.log.add(new, word, verdict, source, step, model=model, probability=probability)
-            of_old = {word for (word,) in self._db.execute("SELECT word FROM tags WHERE image = ?", (old,))}
-            taken_back = sorted(said.keys() - of_old)
-            for word in taken_back:
-                self.log.add(new, word, "cleared", "carry", step)
             self.conflicts.carry(old, new)
-        return len(rows) + len(taken_back)
+        return len(rows)
+
+    def carry_back(self, versions: Iterable[int], old: int, new: int) -> int:
+        """Give an earlier version of a picture, put back in place of a later one, the last verdicts on any of them.
+
+        The number of those that it did not have. Keywords that stood in files are left out, as ever.
+        """
+        rows = self._db.execute(
+            "SELECT d.word, d.verdict, d.source, d.model, d.probability FROM decisions AS d "
+            "JOIN batches ON batches.id = d.batch WHERE d.image IN (SELECT value FROM json_each(?)) "
+            "AND batches.source != 'carry' AND NOT (d.verdict = 'present' AND d.source IN ('file', 'merge')) "
+            "ORDER BY d.batch, d.image = ?, d.id",  # of one step, what it says of the picture that was there last
+            (json.dumps(sorted(versions)), old),
+        ).fetchall()
+        tags = self._db.execute("SELECT word, verdict, source FROM tags WHERE image = ?", (new,))
+        standing = {word: (verdict, source) for word, verdict, source in tags}
+        changed = 0
+        with self._db.transaction():
+            step = self.step("carry")
+            for number, (verdict, source, model, probability) in {row[0]: row[1:] for row in rows}.items():
+                now = standing.get(number)
+                if now == (verdict, source) or (verdict == "cleared" and (now is None or now[1] in OF_FILES)):
+                    continue
+                self.log.add(new, number, verdict, source, step, model=model, probability=probability)
+                changed += 1
+            self.conflicts.carry(old, new)
+        return changed
 
     def resolve(self, conflicts: Iterable[Conflict], *, keep: bool) -> int:
         """Keep what was decided here, or follow the files, as one step; the number of conflicts that this settles."""
