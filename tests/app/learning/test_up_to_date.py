@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from photo_folder import copy_library, jpeg, learn, make_library, put
 
+from topicture.app.learning import annotating
 from topicture.app.verbs.library import Library
 from topicture.errors import TopictureError
 from topicture.store import Catalog
