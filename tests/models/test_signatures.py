@@ -118,7 +118,7 @@ SIGNATURES = {
         view='descriptor', background=0.0, seed=0
     """,
     "auto": """
-        members=None, *, n_folds=3, budget_seconds=600.0, budget_bytes=4000000000.0, seed=0
+        members=None, *, n_folds=3, budget_seconds=600.0, budget_bytes=4000000000.0, race=True, seed=0
     """,
 }
 

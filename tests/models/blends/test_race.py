@@ -39,6 +39,8 @@ def test_members_that_see_nothing_are_dropped_after_a_fold(corpus):
     for blind in ("naive-bayes", "knn on visual_words", "ridge on visual_words"):
         assert notes[blind].startswith("dropped after the first fold: adds too little (perplexity ")
     assert all(member.view == "descriptor" for member in auto.members_)
+    everyone = Auto(CHEAP, race=False).fit(corpus)
+    assert all(row.perplexity is not None for row in everyone.report_)  # as far as all folds, nobody dropped
 
 
 def test_a_member_that_takes_long_must_add_more(rng):

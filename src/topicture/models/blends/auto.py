@@ -7,8 +7,8 @@ without them, untagged images included, and annotates the hidden ones. On these 
 What is told about quality, and what probabilities are calibrated on, are answers for every fold by a blend that was
 chosen on the others, settings included. Near copies are in one fold (folds.py).
 
-It is a race (race.py): a member that is far behind after its first trial, or that the others have no use for after a
-fold, is dropped; the table says so.
+It is a race (race.py) unless `race` is False: a member that is far behind after its first trial, or that the others
+have no use for after a fold, is dropped; the table says so.
 
 Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
 and left out; the table says so. Members of a large collection are tried on a sample of it. Memory is foreseen as
@@ -88,6 +88,8 @@ class Auto(Annotator):
         give the same model as long as the time suffices. One member is always tried
     budget_bytes : memory for trying and learning, beside the corpus; a member that needs more learns from a part of the
         images, or is left out
+    race : whether members that add too little to the others are dropped on the way; without it all of them are tried on
+        all folds, which takes several times as long
     seed : of the folds and of the members
 
     Attributes
@@ -107,6 +109,7 @@ class Auto(Annotator):
     n_folds: int = 3
     budget_seconds: float = 600.0
     budget_bytes: float = 4e9
+    race: bool = True
     seed: int = 0
 
     # --- Learn -------------------------------------------------------------------------------------------
@@ -178,7 +181,7 @@ class Auto(Annotator):
             callback,
             self.budget_bytes,
             self._kept,
-            bool(not_again),
+            all_the_way=not self.race or bool(not_again),
         )
         tried, left_out = trials.run(members, deadline)
         left_out |= not_again
