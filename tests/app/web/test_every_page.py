@@ -14,7 +14,7 @@ import pytest
 from visits import NAMES, PHONE, resize, settle, visit
 
 import topicture.app.web
-from topicture.app.web.scripts import scripts
+from topicture.app.web.scripts import SPACED, scripts
 
 STATIC = Path(topicture.app.web.__file__).parent / "static"
 JAVASCRIPT_BUDGET = 60_000  # bytes, compressed
@@ -122,6 +122,17 @@ def test_the_javascript_of_all_pages_stays_small():
     packed = {name: len(script.packed) for name, script in scripts().items()}
     assert sum(packed.values()) + len(gzip.compress((STATIC / "theme.js").read_bytes())) < JAVASCRIPT_BUDGET
     assert max(packed.values()) + packed["shared"] < JAVASCRIPT_BUDGET / 2
+
+
+def test_what_is_squeezed_out_of_scripts_stands_in_no_text():
+    tokens = re.compile(
+        r"""//[^\n]*|/\*.*?\*/|`(?:\\.|[^`\\])*`|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", re.DOTALL
+    )
+    texts = [
+        text for path in STATIC.rglob("*.js") for text in tokens.findall(path.read_text("utf-8")) if text
+    ]
+    assert len(texts) > 500
+    assert [text for text in texts if SPACED.search(text)] == []
 
 
 def test_scripts_are_served_compressed_and_hold_every_module(served):

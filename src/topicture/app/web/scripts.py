@@ -21,7 +21,7 @@ from starlette.routing import Route
 from topicture.app.web.addresses import PAGES
 from topicture.app.web.shell import STATIC
 
-__all__ = ["ROUTE", "Script", "scripts"]
+__all__ = ["ROUTE", "SPACED", "Script", "scripts"]
 
 SHARED = "shared"
 _ONCE = "const once = (make, made) => () => (made ??= make());\n"
@@ -32,7 +32,7 @@ _COMMENT = re.compile(r"^[ \t]*(?:/\*\*.*?\*/|//[^\n]*)[ \t]*\n", re.MULTILINE |
 # At the end of a line only where it can't be within a text.
 _REMARK = re.compile(r"""(?<=[;,{}]) // [^"'`\n]*$""", re.MULTILINE)
 # No text of ours has them in it, but for programs of the graphics card, which need no spaces either.
-_SPACED = re.compile(r" ([=<>!]?==?|=>|&&|\?\?|\|\||\+=?|-=|\*) ")
+SPACED = re.compile(r" ([=<>!]?==?|=>|&&|\?\?|\|\||\+=?|-=|\*) ")
 _INDENT = re.compile(r"^\s+", re.MULTILINE)
 
 
@@ -102,7 +102,7 @@ def _body(module: Path) -> str:
 
     text = _EXPORT.sub("", _IMPORT.sub(taken, module.read_text("utf-8")))
     squeezed = _INDENT.sub("", _REMARK.sub("", _COMMENT.sub("", text)))
-    return _SPACED.sub(r"\1", squeezed)
+    return SPACED.sub(r"\1", squeezed)
 
 
 def _name(module: Path) -> str:
