@@ -186,7 +186,8 @@ class Decisions:
         rows = self._db.execute(
             "SELECT d.word, d.verdict, d.source, d.model, d.probability FROM decisions AS d "
             "JOIN batches ON batches.id = d.batch WHERE d.image IN (SELECT value FROM json_each(?)) "
-            "AND batches.source != 'carry' AND NOT (d.verdict = 'present' AND d.source IN ('file', 'merge')) "
+            "AND batches.source != 'carry' AND NOT (d.verdict = 'present' AND d.source IN ('file', 'merge') "
+            "AND batches.source IN ('file', 'scan')) "  # those of other steps say that an earlier verdict is no more
             "ORDER BY d.batch, d.image = ?, d.id",  # of one step, what it says of the picture that was there last
             (json.dumps(sorted(versions)), old),
         ).fetchall()
@@ -197,7 +198,9 @@ class Decisions:
             step = self.step("carry")
             for number, (verdict, source, model, probability) in {row[0]: row[1:] for row in rows}.items():
                 now = standing.get(number)
-                if now == (verdict, source) or (verdict == "cleared" and (now is None or now[1] in OF_FILES)):
+                by_file = verdict == "present" and source in OF_FILES
+                cleared_already = verdict == "cleared" and (now is None or now[1] in OF_FILES)
+                if now == (verdict, source) or by_file or cleared_already:
                     continue
                 self.log.add(new, number, verdict, source, step, model=model, probability=probability)
                 changed += 1

@@ -1,0 +1,42 @@
+"""Photos edited in place, put back and renumbered: each version has what was decided last, and many cost little."""
+
+import pytest
+from decided_photos import later
+from photo_folder import jpeg, make_library, put
+
+from topicture.app.verbs.words.editing import merge_words
+from topicture.store import Catalog
+
+NAME = "photo-000.jpg"
+
+
+@pytest.fixture
+def library(tmp_path):
+    return make_library(tmp_path / "photos", n=2, tagged=2)
+
+
+def tags(library):
+    return {tag.word: tag.verdict for tag in library.tags(library.folder.parent / NAME)}
+
+
+def edit_and_put_back(library):
+    for number, seconds in ((100, 10), (0, 20)):
+        later(put(library.folder.parent / NAME, jpeg(number, ["rose"])), seconds)
+        library.scan()
+
+
+def test_a_decision_that_was_undone_is_not_taken_up_again(library):
+    library.decide(NAME, ["rose"], "rejected")
+    library.undo()
+    edit_and_put_back(library)
+    assert tags(library) == {"rose": "present"}
+
+
+def test_a_decision_that_a_merge_went_over_is_not_taken_up_again(library):
+    library.decide(NAME, ["flora"], "rejected")
+    with Catalog.open(library.folder, write=True) as catalog:
+        merge_words(catalog, ["rose"], "flora")
+    before = tags(library)
+    assert before["flora"] == "present"
+    edit_and_put_back(library)
+    assert tags(library) == before
