@@ -2,7 +2,7 @@
 
 import pytest
 
-from topicture.app.verbs.words.editing import delete_word, merge_words, rename_word
+from topicture.app.verbs.words.editing import delete_word, merge_words, rename_word, set_parent
 from topicture.collection.metadata.word_sources import PHOTO, WordSource
 from topicture.errors import TopictureError
 from topicture.store import Catalog
@@ -137,6 +137,34 @@ def test_a_deletion_done_again_leaves_a_word_that_somebody_gave_since(catalog):
     assert [(word.word, word.present, word.rejected) for word in catalog.words.all()] == [("red", 1, 1)]
 
 
+@pytest.mark.parametrize("by", ["deletion", "answer"])
+def test_what_was_undone_of_a_former_name_is_done_again_at_once(catalog, by):
+    image = read(catalog, "a.jpg", "rose", "flora")
+    merge_words(catalog, ["rose"], "flora")
+    say(catalog, image, "rose")  # another program takes the new name out
+    if by == "deletion":
+        delete_word(catalog, "flora")
+    else:
+        catalog.decisions.decide([Decision(image, "flora", "rejected")], "review")
+    done = verdicts(catalog, image)
+    assert done["flora"][0] == "rejected"
+    for _ in range(2):
+        catalog.decisions.undo()
+        assert verdicts(catalog, image)["flora"][0] == "present"
+        assert len(catalog.decisions.redo().decisions) == 1
+        assert verdicts(catalog, image) == done
+
+
+def test_undoing_a_merge_gives_no_tag_that_was_not_there(catalog):
+    image = read(catalog, "a.jpg", "tiger", "animal")
+    rename_word(catalog, "tiger", "bengal")
+    set_parent(catalog, "bengal", "tiger")
+    before = verdicts(catalog, image)
+    merge_words(catalog, ["tiger"], "animal")
+    catalog.decisions.undo()
+    assert verdicts(catalog, image) == before
+
+
 # --- Conflicts ------------------------------------------------------------------------------------------------
 
 
@@ -192,3 +220,15 @@ def test_a_rejection_that_a_file_contradicts_is_still_to_be_settled_after_a_merg
     assert conflicts(catalog) == []
     catalog.decisions.undo()
     assert conflicts(catalog) == [("kitty", "added")]
+
+
+def test_a_conflict_about_a_former_name_is_open_again_after_undo(catalog):
+    image = read(catalog, "a.jpg")
+    catalog.decisions.decide([Decision(image, "rose", "rejected")], "review")
+    rename_word(catalog, "rose", "flora")
+    say(catalog, image, "rose")
+    catalog.decisions.resolve(catalog.decisions.conflicts.open(), keep=True)
+    assert conflicts(catalog) == []
+    assert catalog.decisions.undo().reopened == 1
+    assert conflicts(catalog) == [("flora", "added")]
+    assert verdicts(catalog, image) == {"flora": ("rejected", "review")}  # the step before is as it was

@@ -101,8 +101,8 @@ class Conflicts:
         """What a step had settled is open again, unless the file agrees by now; how many."""
         settled = (
             "FROM conflicts WHERE resolved = :step AND (kind = 'added') = EXISTS "
-            "(SELECT 1 FROM file_words AS f WHERE f.path = conflicts.path AND f.image = conflicts.image "
-            "AND f.word = conflicts.word)"
+            "(SELECT 1 FROM file_words AS f JOIN words AS said ON said.id = f.word WHERE f.path = conflicts.path "
+            "AND f.image = conflicts.image AND coalesce(said.merged, said.id) = conflicts.word)"
         )
         self._db.execute(
             f"INSERT OR IGNORE INTO reopened SELECT :step, image, word {settled}", {"step": step}

@@ -58,15 +58,23 @@ def move_verdicts(
 
 
 def follow_files(
-    database: Database, log: DecisionLog, conflicts: Conflicts, changed: Iterable[Meant], step: Step
+    database: Database,
+    log: DecisionLog,
+    conflicts: Conflicts,
+    changed: Iterable[Meant],
+    undone: int,
+    step: Step,
 ) -> list[tuple[int, str]]:
-    """Give photos what their files say since an undo gave words another meaning; (photo, word) it has no longer."""
+    """Give photos what their files say since the undoing of a step gave words another meaning.
+
+    (Photo, word) that it has no longer.
+    """
     cleared: list[tuple[int, str]] = []
     for word, before, now in changed:
         if before is not None:
             conflicts.give_back(word, before)
             (text,) = database.execute("SELECT word FROM words WHERE id = ?", (before,)).fetchone()
-            images = _give_back(database, log, word, before, word if now is None else now, step)
+            images = _give_back(database, log, word, before, word if now is None else now, undone, step)
             cleared += [(image, text) for image in images]
     return cleared
 
@@ -114,7 +122,7 @@ def _write_or_not(database: Database, log: DecisionLog, word: int, has_names: bo
 
 
 def _give_back(
-    database: Database, log: DecisionLog, word: int, former: int, meaning: int, step: Step
+    database: Database, log: DecisionLog, word: int, former: int, meaning: int, undone: int, step: Step
 ) -> list[int]:
     """Photos whose files say a word get what it means now; the photos that do not have what it meant any more."""
     rows = database.execute(
@@ -127,7 +135,10 @@ def _give_back(
     cleared = []
     for image, source, is_said_otherwise, is_known, in_use in rows:
         standing = log.history(image, meaning).standing if is_known else None
-        if not is_known or (standing is not None and standing[1:3] == ("cleared", "merge")):
+        went_since = (
+            standing is not None and standing.batch >= undone and standing[1:3] == ("cleared", "merge")
+        )
+        if went_since or not is_known:
             log.add(image, meaning, "present", "merge" if meaning != word and in_use else "file", step)
         if source in OF_FILES and not is_said_otherwise:
             log.add(image, former, "cleared", "merge", step)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
-from topicture.store.decisions.log import DecisionLog, Logged
+from topicture.store.decisions.log import OF_FILES, DecisionLog, Logged
 from topicture.store.decisions.meanings import settle_words
 from topicture.store.decisions.steps import Step, last_undone
 from topicture.store.decisions.word_edits import merges, redo_edits, refuse_out_of_turn
@@ -69,7 +69,7 @@ def _do_again(
     done = []
     for (image, word), (text, verdict, of, model, probability) in last.items():
         history = log.history(image, word)
-        if _origin(database, history.standing) != _origin(database, history.before[number]):
+        if _said(database, history.standing) != _said(database, history.before[number]):
             continue  # not as it was before the step: somebody has decided otherwise
         log.add(image, word, verdict, of, step, model=model, probability=probability)
         done.append(DoneAgain(image, text, verdict))
@@ -82,8 +82,13 @@ def _do_again(
     return Redone(source, step.number, tuple(done), edited.words, settled, left)
 
 
-def _origin(database: Database, logged: Logged | None) -> Logged | None:
-    """The decision as it was made first: one that was done again stands under the number of another step."""
+def _said(database: Database, logged: Logged | None) -> Logged | None:
+    """The decision as it was made first: one that was done again stands under the number of another step.
+
+    What files say is the same whenever and under whatever name: an undo notes anew whether it is to be written.
+    """
+    if logged is not None and logged.verdict == "present" and logged.source in OF_FILES:
+        return Logged(0, "present", "file", None, None)
     while logged is not None:
         row = database.execute("SELECT redoes FROM batches WHERE id = ?", (logged.batch,)).fetchone()
         if row is None or row[0] is None or row[0] >= logged.batch:  # a damaged catalog may lead in a circle

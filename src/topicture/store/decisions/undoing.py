@@ -89,7 +89,7 @@ def _take_back(
         taken.append(TakenBack(image, text, verdict))
     edited = undo_edits(database, number)
     anew = len(rows) - len(taken) + edited.left
-    for image, text in follow_files(database, log, conflicts, edited.meant, step):
+    for image, text in follow_files(database, log, conflicts, edited.meant, number, step):
         taken.append(TakenBack(image, text, "present"))
     settle_words(database, log, conflicts, number, step)
     undone = Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), anew)
