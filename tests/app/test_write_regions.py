@@ -6,12 +6,13 @@ import sys
 import textwrap
 
 import pytest
-from photo_folder import make_photos, put, words_of
+from photo_folder import make_library, make_photos, put, words_of
 
 from topicture.app.verbs.library import Library
 from topicture.collection.metadata.keywords import photo_keywords
 from topicture.errors import TopictureError
 from topicture.store import Catalog
+from topicture.store.regions import Box
 
 RECIPE = {
     "views": ["colour-layout", "regions:blobs"],
@@ -155,6 +156,22 @@ def test_without_regions_none_are_written_and_none_are_owed(library):
     assert library.write(**EVERY).written == 1  # but whoever asks for them gets them
     assert "ImageRegion" in sidecar(library, photo)
     assert library.write(**EVERY).files == 0
+
+
+def test_regions_found_after_the_words_were_written_are_refused_too(tmp_path):
+    library = make_library(tmp_path / "photos", n=1, tagged=0)
+    library.decide(1, ["cat"], "present")
+    library.write()
+    with Catalog.open(library.folder, write=True) as catalog:
+        facts = {"labels_regions": True, "regions_proven": True}
+        model = catalog.suggestions.add_model("0001", "lda", 1, facts)
+        catalog.regions.replace(model, {1: [Box("cat", 0.1, 0.1, 0.3, 0.3, 0.9)]})
+    assert library.write(dry_run=True, regions=False).files == 0
+    assert library.write(dry_run=True).files == 1  # nothing was refused yet
+    library.write(regions=False)
+    assert library.write().files == 0
+    assert library.write(regions=True).written == 1
+    assert "ImageRegion" in sidecar(library, name(0))
 
 
 def test_a_damaged_region_model_stops_no_suggestion_and_is_told_once(library, damaged_model):

@@ -113,8 +113,8 @@ class SidecarRecord:
             printable(os.path.basename(os.fsdecode(path)))
         ):  # the photo's alone
             return False
-        others = self._db.execute(
-            "SELECT sidecars FROM places JOIN tags USING (image) WHERE path > ? AND path < ? AND path != ? "
+        others = self._db.execute(  # first the few files of that name: a word may have very many photos
+            "SELECT sidecars FROM places CROSS JOIN tags USING (image) WHERE path > ? AND path < ? AND path != ? "
             f"AND gone IS NULL AND word = ? AND verdict = 'present' AND source IN ({_OURS})",
             (stem + b".", stem + b"/", path, word),
         )
@@ -186,6 +186,14 @@ class SidecarRecord:
             self._db.execute("DELETE FROM troubles WHERE path = ?", (where,))
             if sidecars is not None:
                 self._db.execute("UPDATE places SET sidecars = ? WHERE path = ?", (sidecars, where))
+
+    def decline_regions(self) -> None:
+        """Note of all words that stand written that regions found since should not be."""
+        self._db.execute(
+            "UPDATE regions SET settled = ? WHERE NOT settled AND EXISTS (SELECT 1 FROM places JOIN written USING (path) "
+            "WHERE places.image = regions.image AND written.word = regions.word AND state = 'done')",
+            (_DECLINED,),
+        )
 
     def _settle(self, image: int, word: str, placing: Placing | None, declined: bool) -> None:
         regions = "WHERE image = ? AND word = (SELECT id FROM words WHERE word = ?)"

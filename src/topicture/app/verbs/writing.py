@@ -103,6 +103,8 @@ def write(
                     lacking.note(item)
             done += 1
             report("Writing sidecars", done, len(due))
+    if regions is False and not dry_run:
+        catalog.sidecar_record.decline_regions()
     return WriteReport(
         len(due), len(changes), unchanged, tuple(pending), tuple(changes), dry_run, lacking.lines()
     )
