@@ -190,7 +190,8 @@ class SidecarRecord:
     def decline_regions(self) -> None:
         """Note of all words that stand written that regions found since should not be."""
         self._db.execute(
-            "UPDATE regions SET settled = ? WHERE NOT settled AND EXISTS (SELECT 1 FROM places JOIN written USING (path) "
+            "UPDATE regions SET settled = ? WHERE NOT settled AND EXISTS "
+            "(SELECT 1 FROM places JOIN written USING (path) "
             "WHERE places.image = regions.image AND written.word = regions.word AND state = 'done')",
             (_DECLINED,),
         )

@@ -40,3 +40,20 @@ def test_a_decision_that_a_merge_went_over_is_not_taken_up_again(library):
     assert before["flora"] == "present"
     edit_and_put_back(library)
     assert tags(library) == before
+
+
+def test_renumbered_photos_are_noted_a_batch_at_a_time(tmp_path, monkeypatch):
+    library = make_library(tmp_path / "photos", n=24, tagged=0)
+    photos = sorted(library.folder.parent.glob("*.jpg"))
+    names, stored, store = [*photos[1:], photos[0].with_name("photo-999.jpg")], [], Catalog.set
+    for old, new in reversed(list(zip(photos, names, strict=True))):
+        later(old.rename(new))
+
+    def note(catalog, key, value):
+        stored.append(key)
+        store(catalog, key, value)
+
+    monkeypatch.setattr(Catalog, "set", note)
+    report = library.scan()
+    assert (report.changed, report.moved, report.gone) == (len(photos) - 1, 1, 0)
+    assert stored.count("replaced") == 2  # put down with the batch, and taken off when all is done

@@ -1,11 +1,11 @@
 """Scan: bring the catalog up to date with the folder, touching nothing that has not changed."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.sidecar_stamps import has_same_photo, is_unchanged, left_behind, sidecar_stamp
@@ -89,6 +89,9 @@ class _Progress:
     withdrawn: int = 0
     conflicts: list[str] = field(default_factory=list)
     skipped: list[Skipped | str] = field(default_factory=list)
+    replaced: list[list[Any]] = field(
+        default_factory=list
+    )  # (old, new, was it known) pictures, yet to be stored
     in_place_of: list[_Read] = field(default_factory=list)  # files that hold another picture, known before
     waiting: list[_Read] = field(default_factory=list)  # files that take tags away
 
@@ -131,6 +134,7 @@ def scan(
         with catalog.database.transaction():
             for item in read:
                 _take(catalog, item, progress)
+            _store_replaced(catalog, progress)
         done += len(batch)
         report("Reading photos", done, len(todo))
     gone = _gone(known, seen, progress.skipped)
@@ -228,7 +232,7 @@ def _take(catalog: Catalog, item: _Read, progress: _Progress) -> None:
         catalog.files.put(
             found.path, item.content, found.size, UNSETTLED, before.sidecars, item.keywords.taken
         )
-        _note_replaced(catalog, before.image, image, was_known=True)
+        progress.replaced.append([before.image, image, True])
         progress.in_place_of.append(item)
 
 
@@ -269,7 +273,7 @@ def _note(
         else:
             progress.changed += not is_unchanged(found, before)
         if before.image != image and not was_known:
-            _note_replaced(catalog, before.image, image, was_known=False)
+            progress.replaced.append([before.image, image, False])
     news = news or catalog.file_words.news(found.path, image, item.keywords.sources)
     catalog.file_words.apply(found.path, image, news, step)
     catalog.tree.note(found.path, image, item.keywords.sources)
@@ -311,8 +315,11 @@ def _gone(known: dict[str, KnownFile], seen: set[str], skipped: list[Skipped | s
     ]
 
 
-def _note_replaced(catalog: Catalog, old: int, new: int, *, was_known: bool) -> None:
-    catalog.set("replaced", [*(catalog.get("replaced") or []), [old, new, was_known]])
+def _store_replaced(catalog: Catalog, progress: _Progress) -> None:
+    """A killed scan's next one goes on with these."""
+    if progress.replaced:
+        catalog.set("replaced", [*(catalog.get("replaced") or []), *progress.replaced])
+        progress.replaced.clear()
 
 
 def _carry(catalog: Catalog) -> None:
@@ -324,6 +331,9 @@ def _carry(catalog: Catalog) -> None:
     if not (replaced := catalog.get("replaced")):
         return
     first_of = dict(catalog.get("versions") or [])  # an edited picture -> the first version of that photo
+    versions: defaultdict[int, set[int]] = defaultdict(set)
+    for image, first in first_of.items():
+        versions[first].add(image)
     for old, new, *was_known in replaced:
         if catalog.files.paths_of(old) or len(catalog.files.paths_of(new)) != 1:
             continue
@@ -331,8 +341,8 @@ def _carry(catalog: Catalog) -> None:
         if was_known != [True]:
             catalog.decisions.carry(old, new)
             first_of[new] = first
+            versions[first].add(new)
         elif first_of.get(new, new) == first:
-            versions = {first, *(image for image, of in first_of.items() if of == first)}
-            catalog.decisions.carry_back(versions, old, new)
+            catalog.decisions.carry_back({first, *versions[first]}, old, new)
     catalog.set("versions", list(first_of.items()))
     catalog.set("replaced", [])
