@@ -127,11 +127,17 @@ class Suggestions:
             raise NotFitted("nothing was learned yet: run 'topicture learn'")
         return models[0]
 
-    def replace(self, model: int, rows: Iterable[tuple[int, int, float]]) -> None:
-        """Store (image, word id, probability) rows as the suggestions of a model."""
+    def replace(
+        self, model: int, rows: Iterable[tuple[int, int, float]], *, keep: Iterable[int] = ()
+    ) -> None:
+        """Store (image, word id, probability) rows as the suggestions of a model, beside those of images to keep."""
+        listed = json.dumps(sorted(keep))
         with self._db.transaction():
-            self._db.execute("DELETE FROM lent WHERE model = ?", (model,))
-            self._db.execute("DELETE FROM suggestions WHERE model = ?", (model,))
+            for table in ("lent", "suggestions"):
+                self._db.execute(
+                    f"DELETE FROM {table} WHERE model = ? AND image NOT IN (SELECT value FROM json_each(?))",
+                    (model, listed),
+                )
             self.add(model, rows)
 
     def withdraw(self, model: int, images: Iterable[int]) -> None:

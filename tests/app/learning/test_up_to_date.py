@@ -133,6 +133,48 @@ def test_a_decided_photo_that_cannot_be_opened_keeps_its_suggestions(library, aw
     assert stored(library) == found
 
 
+def test_a_new_photo_and_others_that_cannot_be_opened_end_nothing(library, tmp_path):
+    root = library.folder.parent
+    photo = put(root / "new.jpg", jpeg(40))
+    library.scan()
+    with Catalog.open(library.folder) as catalog:
+        first = root / next(each.path for each in catalog.files.living() if each.path != photo.name)
+    away = tmp_path / "away"
+    away.mkdir()
+    before = stored(library)
+    for path in (photo, first):
+        path.rename(away / path.name)
+    assert [line.split(":")[0] for line in library.annotate(workers=0).skipped] == ["new.jpg"]
+    root.joinpath("trip").rename(away / "trip")
+    for path in root.glob("*.jpg"):
+        path.rename(away / path.name)
+    for new_only in (False, True):
+        told = library.annotate(workers=0, new_only=new_only)
+        assert [line.split(":")[0] for line in told.skipped] == ["new.jpg"]
+    assert stored(library) == before
+    for path in away.iterdir():
+        path.rename(root / path.name)
+    assert (library.annotate(workers=0).photos, library.annotate(workers=0).skipped) == (33, ())
+
+
+def test_a_photo_that_is_away_keeps_its_suggestions_when_everything_is_looked_at(library, away):
+    rows, _ = stored(library)
+    image = rows[0][0]
+    with Catalog.open(library.folder) as catalog:
+        photo = library.folder.parent / catalog.files.first_paths([image])[image]
+    away(photo)
+    library.annotate(again=True, workers=0)
+    assert stored(library)[0] == rows
+    library.annotate(threshold=0.9, workers=0)
+    kept = {row for row in stored(library)[0] if row[0] == image}
+    assert kept == {row for row in rows if row[0] == image}
+    away(photo)
+    library.annotate(threshold=0.9, workers=0)
+    found = stored(library)
+    library.annotate(threshold=0.9, again=True, workers=0)
+    assert stored(library) == found  # nothing is left of what was suggested by other settings
+
+
 def test_damaged_photos_are_not_tried_again(library, looked_at):
     put(library.folder.parent / "broken.jpg", b"no picture")
     library.scan()

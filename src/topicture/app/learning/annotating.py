@@ -1,6 +1,7 @@
 """Annotate: what the newest model suggests for every photo, and the index that search and `similar` read."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,8 +38,11 @@ from topicture.corpus import Corpus
 from topicture.errors import CorpusError, TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import OURS
+from topicture.store.files import FileTrouble, LivingImage
 from topicture.store.regions import Box
 from topicture.store.suggestions import LearnedModel
+
+MOST_COMPANIONS = 8  # that are tried where no new photo can be read
 
 __all__ = ["DEFAULT_THRESHOLD", "AnnotateReport", "annotate"]
 
@@ -80,7 +84,8 @@ def annotate(
         that are new, that could not be opened the last time, or that something was decided about since: the outcome is
         the same
 
-    A photo that can't be opened now keeps what was suggested for it. A word that was decided for a photo is not
+    A photo that can't be opened now keeps what this model suggested for it; where everything is looked at, `search`
+    does not find it by those words until it can be opened again. A word that was decided for a photo is not
     suggested for it. Photos that the model has learned from get the answers that were given while their tags were
     hidden. The catalog's lock is held only to read, and to store what was found.
     """
@@ -111,12 +116,19 @@ def annotate(
             try:
                 description = look(images, learned.features, workers, report)
             except CorpusError:  # none of the new ones can be read; one that can makes it a collection
-                others = [each for each in every if former is not None and each.image in known]
-                if former is None or not others:
+                if former is None:
                     raise
-                companion = {others[0].image}
-                images = [*images, others[0]]
-                description = look(images, learned.features, workers, report)
+                for other in _spread([each for each in every if each.image in known]):
+                    with suppress(CorpusError):
+                        description = look([*images, other], learned.features, workers, report)
+                        images, companion = [*images, other], {other.image}
+                        break
+                else:  # nor any of them: all stays as it is until a photo can be read
+                    if new_only:
+                        return AnnotateReport(model.name, 0, 0, 0, 0, tuple(map(_unseen, images)))
+                    lines = [_unseen(each) for each in images if catalog.files.reason(each.image) is None]
+                    whole = _whole(catalog, model, learned, everything, rejected_too)
+                    return replace(whole, skipped=(*whole.skipped, *lines))
             numbers = np.array([images[i].image for i in description.positions])
             order = np.argsort(numbers)  # that of the index
             numbers, corpus = numbers[order], description.corpus[order]
@@ -162,10 +174,15 @@ def annotate(
     rows = [row for row in possible.chosen(last, numbers, learned.vocabulary) if row[0] not in companion]
     with catalog.database.transaction():
         word_ids = {word: catalog.decisions.word_id(word) for word in learned.vocabulary}
+        found = [(image, word_ids[word], p) for image, word, p in rows]
+        seen = set(numbers.tolist()) - companion
         if former is not None:
-            catalog.suggestions.withdraw(model.id, former.changed.intersection(numbers.tolist()))
-        store = catalog.suggestions.replace if former is None else catalog.suggestions.add
-        store(model.id, [(image, word_ids[word], p) for image, word, p in rows])
+            catalog.suggestions.withdraw(model.id, seen)
+            catalog.suggestions.add(model.id, found)
+        else:
+            unseen = (each.image for each in images if each.image not in seen)
+            away = [image for image in unseen if to_be_tried_again(catalog, image)]
+            catalog.suggestions.replace(model.id, found, keep=away)
         if new_only and former is not None:  # what was decided about others is yet to be looked at
             note_others_settings(catalog, settings)
         else:
@@ -189,6 +206,15 @@ def annotate(
             *([trouble] if trouble else []),
         ),
     )
+
+
+def _spread(photos: list[LivingImage]) -> list[LivingImage]:
+    """A few photos from all over the collection."""
+    return photos[:: max(1, -(-len(photos) // MOST_COMPANIONS))]
+
+
+def _unseen(photo: LivingImage) -> str:
+    return str(FileTrouble(photo.path, "can't be looked at now, like all others that were tried"))
 
 
 def _whole(
