@@ -246,6 +246,8 @@ def test_no_connection_is_ever_tried(root, topicture, monkeypatch):
 
 def test_serve_tells_a_script_where_it_is(root, topicture, monkeypatch):
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)
+    # It would close every handler of this process's log, pytest's among them.
+    monkeypatch.setattr(uvicorn.Config, "configure_logging", lambda self: None)
     code, out, error = topicture("serve", "--port", "0", "--no-browser", "--json")
     assert (code, error) == (0, "")
     told = json.loads(out)

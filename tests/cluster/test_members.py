@@ -44,16 +44,15 @@ def test_a_cluster_that_ends_is_told_in_one_line(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(Cluster, "_check_workers", lambda cluster: None)  # nobody works: all waits
     hush()
     with members.scheduler("127.0.0.1", 0, None) as made:
-        end = threading.Timer(
-            1, lambda: asyncio.run_coroutine_threadsafe(made.close(), made.loop.asyncio_loop)
-        )
-        end.start()
-        with (
-            pytest.raises(TopictureError, match="has ended; what was measured is kept") as told,
-            Cluster(made.address, tmp_path) as cluster,
-        ):
-            list(cluster.in_order(abs, [(-1,)]))
-        end.join()
+
+        def work_until_it_ends():
+            with Cluster(made.address, tmp_path) as cluster:
+                loop = made.loop.asyncio_loop
+                threading.Timer(1, lambda: asyncio.run_coroutine_threadsafe(made.close(), loop)).start()
+                list(cluster.in_order(abs, [(-1,)]))
+
+        with pytest.raises(TopictureError, match="has ended; what was measured is kept") as told:
+            work_until_it_ends()
     assert "\n" not in str(told.value)
     assert not capfd.readouterr().err
 

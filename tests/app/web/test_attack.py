@@ -5,6 +5,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 
 import pytest
+from test_review_pages import eventually
 
 from topicture.app.web.access import Access
 from topicture.app.web.failures import BadRequest, described
@@ -153,8 +154,7 @@ def test_a_decision_is_about_the_photo_that_is_shown(page, served):
         page.keyboard.press("ArrowRight")
     page.keyboard.press("a")  # the first one is still shown
     expect(page.locator(".toast", has_text=word)).to_be_visible()
-    while not held:
-        page.wait_for_timeout(20)
+    eventually(lambda: page.wait_for_timeout(20) or held)
     held[0].continue_()
     expect(page.locator(".panel h1")).to_have_text(before[second]["name"])
     assert word in [tag["word"] for tag in served.get(f"photos/{first}")[1]["tags"]]
@@ -194,8 +194,7 @@ def test_a_word_typed_before_the_photo_is_there_waits(page):
     page.get_by_label("Add a tag").fill("early")
     page.get_by_label("Add a tag").press("Enter")
     expect(page.get_by_label("Add a tag")).to_have_value("early")
-    while not held:
-        page.wait_for_timeout(20)
+    eventually(lambda: page.wait_for_timeout(20) or held)
     held[0].continue_()
     page.unroute("**/api/photos/60")
     expect(page.locator(".panel h1")).not_to_be_empty()
@@ -214,8 +213,9 @@ def test_a_word_that_was_marked_stays_marked_when_the_list_comes_late(page, serv
     page.keyboard.press("t")
     page.get_by_role("option", name="grass").wait_for()  # of all words: nothing is typed yet
     page.keyboard.type("gra")
-    while not (asked := [route for route in late if "q=gra" in route.request.url]):
-        page.wait_for_timeout(20)
+    asked = eventually(
+        lambda: page.wait_for_timeout(20) or [route for route in late if "q=gra" in route.request.url]
+    )
     page.keyboard.press("ArrowDown")
     page.get_by_role("option", name="grass").evaluate("(option) => (option.dataset.before = '')")
     asked[0].continue_()

@@ -165,6 +165,14 @@ def test_a_long_result_is_told_by_its_first_lines(served, monkeypatch, tmp_path)
     assert served.get(f"jobs/{first.id}")[1]["result"] == first.result
 
 
+def test_a_long_result_of_a_former_version_is_told_by_its_first_lines(served):
+    served.site.jobs._jobs = [
+        Job(9999, "scan", {}, state="done", ended=1.0, result={"skipped": ["x"] * 5000})
+    ]
+    (listed,) = [job for job in served.get("jobs")[1]["jobs"] if job["id"] == 9999]
+    assert listed["result"] == {"skipped": ["x"] * 100, "skipped_count": 5000}
+
+
 def test_of_a_record_that_grows_too_long_the_newest_jobs_are_kept(tmp_path):
     save_jobs(tmp_path, [Job(number, "scan", {}, ended=1.0, result="x" * (3 << 20)) for number in range(4)])
     assert [job.id for job in load_jobs(tmp_path)] == [2, 3]

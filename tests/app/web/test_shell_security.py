@@ -122,6 +122,11 @@ def test_wrong_tokens_are_refused_and_spend_nothing(app, access):
     assert caller.ask("GET", right, cookie=None).status == 303
 
 
+def test_capital_letters_make_no_other_host():
+    assert Access("PC.local", PORT, "a token of my own").knows_host(f"pc.local:{PORT}")
+    assert Access("LocalHost", PORT).knows_host(f"localhost:{PORT}")
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "photos.example"])
 def test_an_address_that_others_reach_needs_a_chosen_token(host):
     with pytest.raises(TopictureError, match="--token"):

@@ -58,6 +58,9 @@ def test_a_member_that_takes_long_must_add_more(rng):
     assert of_use(everyone, [1.0] * 4, p_w, captions, halves) == sorted(
         np.argsort([one.nats for one in everyone])[:2].tolist()
     )
+    assert gain_needed(2000, 2500) == pytest.approx(
+        0.02
+    )  # 20 s; `matching` adds more than that where it helps
     assert gain_needed(3000, 2500) > gain_needed(100, 2500) >= gain_needed(100, 10)
 
 

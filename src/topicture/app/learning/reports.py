@@ -14,6 +14,7 @@ from topicture.corpus import Corpus
 from topicture.errors import DataNotFound, ModelFileError, TopictureError
 from topicture.models.blends.digests import corpus_digest
 from topicture.models.blends.members import FormerRow
+from topicture.models.blends.race import RULES
 from topicture.store import Catalog
 
 __all__ = ["Former", "former_choice", "load_report", "race_told"]
@@ -54,6 +55,8 @@ def former_choice(catalog: Catalog, corpus: Corpus, *, afresh: bool = False) -> 
     try:
         report = load_report(catalog.model_folder(catalog.suggestions.newest()))
         race = report["race"]
+        if race["rules"] != RULES:
+            return start
         if race["inputs"] == start.inputs:  # nothing changed: from where that one started
             rows, region_model = _rows(race["former"]), race["former_region_model"]
         else:
@@ -71,6 +74,7 @@ def race_told(annotator: Any, former: Former, corpus: Corpus) -> dict[str, Any] 
         return None
     raced = (int(corpus.tagged.sum()), corpus.n_words) if not former.rows else (former.tagged, former.words)
     return {
+        "rules": RULES,
         "inputs": former.inputs,
         "tagged": raced[0],
         "words": raced[1],

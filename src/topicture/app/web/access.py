@@ -20,7 +20,7 @@ LEAST_TOKEN = 16
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches an address."""
-    if host == "localhost":
+    if host.lower() == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -38,7 +38,7 @@ class Access:
             )
         if token is not None and len(token) < LEAST_TOKEN:
             raise TopictureError(f"a token needs at least {LEAST_TOKEN} characters")
-        self.host, self.port = host, port
+        self.host, self.port = host.lower(), port  # so do browsers write it
         self.cookie_name = f"topicture-{port}"
         self._session = secrets.token_urlsafe(32)
         self._lasting = token is not None

@@ -6,6 +6,7 @@ returns is sent as JSON unless it is a Response already. An error becomes its co
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,17 +57,18 @@ def get(path: str, handler: Handler) -> Route:
     return Route(path, _endpoint(handler), methods=["GET"], name=handler.__name__)
 
 
-def post(path: str, handler: Handler) -> Route:
-    """A route that changes something; its body is a JSON object."""
-    return Route(path, _endpoint(handler), methods=["POST"], name=handler.__name__)
+def post(path: str, handler: Handler, *, in_turn: bool = False) -> Route:
+    """A route that changes something; its body is a JSON object. With `in_turn`, requests are answered as they come."""
+    return Route(path, _endpoint(handler, in_turn), methods=["POST"], name=handler.__name__)
 
 
-def _endpoint(handler: Handler) -> Callable:
+def _endpoint(handler: Handler, in_turn: bool = False) -> Callable:
     async def endpoint(request: Request) -> Response:
         try:
             body = _object(await request.body()) if request.method == "POST" else {}
             question = Question(dict(request.path_params), dict(request.query_params), body)
-            answer = await run_in_threadpool(_answered, handler, request.app.state.site, question)
+            async with request.app.state.turn if in_turn else nullcontext():
+                answer = await run_in_threadpool(_answered, handler, request.app.state.site, question)
             return answer if isinstance(answer, Response) else json_answer(as_plain(answer))
         except Exception as error:  # whatever it is, the page gets an answer that it can show
             return failure(error)

@@ -1,5 +1,6 @@
 """The web application: pages, their data, and the files that they are made of."""
 
+import asyncio
 import mimetypes
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -59,6 +60,7 @@ def build(site: Site) -> Starlette:
         lifespan=lifespan,
     )
     app.state.site = site
+    app.state.turn = asyncio.Lock()  # first come, first served; the lock of the catalog is taken by chance
     return app
 
 

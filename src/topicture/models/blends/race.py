@@ -4,8 +4,9 @@ What a member adds is judged on captions that were hidden from it, by blends fit
 takes long must add more: a thousandth of a nat per word for each second of a fit, as foreseen. Seconds that were
 measured take no part, so the same collection ends at the same members.
 
-Twice as much, as it was first, cost a collection with visual words alone a twentieth of its accuracy: `matching` added
-0.06 to 0.07 nats in its heat, and was dropped. Where it is of no use (deep descriptors) it added 0.015.
+Twice as much (in the heat four times), as it was first, cost collections with visual words alone a twentieth of their
+accuracy: `matching` added 0.06 to 0.07 nats in its heat, and was dropped. Where it is of no use (deep descriptors) it
+added 0.015.
 
 What is told of a blend stays true: it is judged on folds that took no part in its choice. Only who is left to choose
 from depends on the first fold.
@@ -19,8 +20,9 @@ from scipy import sparse
 
 from topicture.models.blends.blend import best_background, cross_fitted, fit_blend, nats_by_word
 
-__all__ = ["Alone", "alone", "gain_needed", "gain_of", "of_use", "poor_view"]
+__all__ = ["RULES", "Alone", "alone", "gain_needed", "gain_of", "of_use", "poor_view"]
 
+RULES = 2  # raise it whenever others would be dropped: what an earlier race found then counts no more
 _LEAST_GAIN = 1e-3  # nats per word
 _GAIN_PER_SECOND = 1e-3
 _USUAL_IMAGES = 2500  # of a collection that the work is foreseen for; in a smaller one nobody waits for long

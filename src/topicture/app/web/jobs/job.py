@@ -12,7 +12,7 @@ from typing import Any
 
 from topicture.atomic import make_folder, write_atomically
 
-__all__ = ["Job", "load_jobs", "save_jobs", "shortened"]
+__all__ = ["MOST_LINES", "Job", "load_jobs", "save_jobs", "shortened"]
 
 MOST_TRACE = 400
 MOST_LINES = 100

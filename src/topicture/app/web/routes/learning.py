@@ -3,7 +3,7 @@
 from typing import Any
 
 from topicture.app.web.answers import Question, get, post
-from topicture.app.web.jobs.job import shortened
+from topicture.app.web.jobs.job import MOST_LINES, shortened
 from topicture.app.web.site import Site
 from topicture.errors import DataNotFound, ModelFileError, NotFitted
 
@@ -17,7 +17,7 @@ def jobs(site: Site, question: Question) -> Any:
     for each in known:
         if each.over:
             each.trace = []
-            each.result = each.result if each is newest else shortened(each.result, 0)
+            each.result = shortened(each.result, MOST_LINES if each is newest else 0)
     return {"jobs": known}
 
 

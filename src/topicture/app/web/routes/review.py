@@ -128,8 +128,8 @@ ROUTES = [
     get("/review/tag", review_tag),
     get("/review/questions", review_questions),
     post("/review/sample", review_sample),
-    post("/decide", decide),
-    post("/undo", undo),
+    post("/decide", decide, in_turn=True),
+    post("/undo", undo, in_turn=True),
     get("/history", history),
     get("/history/{step:number}", history_step),
 ]

@@ -1,33 +1,38 @@
 // Decisions are shown at once and sent in the background, one after the other; what fails is taken back and told.
 import { inTurn, post } from "./api.js";
 import { refreshCounts } from "./frame.js";
+import { ownSteps, UNKNOWN } from "./own-steps.js";
 import { tell } from "./toasts.js";
 
-const unsent = new Set(); // decisions of steps to come
+const unstored = new Set(); // decisions of steps to come, and of the one under way
 const send = (decisions) => post("decide", { decisions }, { keepalive: true });
 
 /** Send decisions [{image, word, verdict}] as one step; `rollback` puts things back where that fails.
  * Promises {changed, step}; undefined where it failed. */
 export function decide(decisions, rollback) {
-  unsent.add(decisions);
+  unstored.add(decisions);
   return inTurn(async () => {
-    if (!unsent.delete(decisions) || !decisions.length) return; // else it went when the page was left
     try {
+      if (!unstored.has(decisions) || !decisions.length) return; // it went when the page was left
       const done = await send(decisions);
       refreshCounts();
       return done;
     } catch (error) {
       rollback?.(error);
       tell(error);
+    } finally {
+      unstored.delete(decisions);
     }
   });
 }
 
-// Who leaves before all is stored loses nothing that was shown: the rest goes as one step, of each word what was said last.
+// Who leaves before all is stored loses nothing that was shown: all of it goes as one step, of each word what was said last.
 addEventListener("pagehide", () => {
-  const last = new Map([...unsent].flat().map((each) => [`${each.image} ${each.word}`, each]));
-  unsent.clear();
-  if (last.size) send([...last.values()]).catch(() => {}); // nobody is left to be told
+  const last = new Map([...unstored].flat().map((each) => [`${each.image} ${each.word}`, each]));
+  if (!last.size) return;
+  unstored.clear();
+  ownSteps.add(UNKNOWN);
+  send([...last.values()]).catch(() => {}); // nobody is left to be told
 });
 
 /** Note how long it took from a key press (event.timeStamp) until what it showed was painted. */

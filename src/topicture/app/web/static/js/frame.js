@@ -3,7 +3,7 @@ import { get, inTurn, post } from "./api.js";
 import { h, icon, count, percent, plural } from "./dom.js";
 import { onJobs, over, refreshJobs, shareOf, stageOf, titleOf } from "./jobs.js";
 import { shortcut, showShortcuts } from "./keys.js";
-import { ownSteps } from "./own-steps.js";
+import { ownSteps, UNKNOWN } from "./own-steps.js";
 import "./search-box.js";
 import { tell, toast } from "./toasts.js";
 
@@ -51,7 +51,7 @@ export const undo = ({ step } = {}) => inTurn(async () => {
       // What nothing is left of was taken back or decided anew elsewhere: the step before is meant.
       if (!step && undone && !undone.decisions.length && !undone.words.length && !undone.reopened) undone = null;
     }
-    if (!undone) return step ? toast("That was taken back already.") : await offerLast();
+    if (!undone) return step ? toast("That was taken back already.") : (ownSteps.forget(UNKNOWN), await offerLast());
     toast(undone.text);
     document.dispatchEvent(new CustomEvent("topicture-undone", { detail: undone }));
   } catch (error) {
@@ -59,12 +59,13 @@ export const undo = ({ step } = {}) => inTurn(async () => {
   }
 });
 
-/** What was done in another tab, on the command line or on another day is taken back only when asked for by name. */
+/** What was done in another tab, on the command line or on another day is taken back only when asked for by name; so is
+ * what this tab was left with. */
 async function offerLast() {
   const { steps } = await get("history", { limit: 100 });
   const last = steps.find((each) => !each.undone);
   if (!last) return toast("There is nothing to undo.");
-  toast(`Nothing that was done in this tab is left to undo. Before: ${last.text}.`, { action: { label: "Take back", act: () => undo(last) }, seconds: 12 });
+  toast(`The last step of all: ${last.text}.`, { action: { label: "Take back", act: () => undo(last) }, seconds: 12 });
 }
 
 shortcut(["z", "Ctrl+z"], "Undo the last decision of this tab", () => undo());

@@ -1,5 +1,5 @@
 // What was decided so far: every step can be taken back, every single decision be changed.
-import { get, post } from "./api.js";
+import { get, inTurn, post } from "./api.js";
 import { h, plural, thumbnail } from "./dom.js";
 import { shortcut } from "./keys.js";
 import { tell } from "./toasts.js";
@@ -20,7 +20,7 @@ function row(step) {
   async function takeBack() {
     button.disabled = true;
     try {
-      const { undone } = await post("undo", { step: step.step });
+      const { undone } = await inTurn(() => post("undo", { step: step.step }));
       button.textContent = "Taken back";
       element.classList.add("undone");
       photos.replaceChildren();
@@ -52,7 +52,7 @@ function item(decision) {
 
   async function change() {
     try {
-      await post("decide", { decisions: [{ image: decision.id, word: decision.word, verdict: choice.value }] });
+      await inTurn(() => post("decide", { decisions: [{ image: decision.id, word: decision.word, verdict: choice.value }] }));
       before = choice.value;
       told({ decisions: [], text: "" });
     } catch (error) {

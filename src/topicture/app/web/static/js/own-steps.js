@@ -21,6 +21,9 @@ function keep(some) {
   }
 }
 
+/** Stands for steps whose numbers this tab has not learned, since it was left; nobody is asked to take back these. */
+export const UNKNOWN = 0;
+
 export const ownSteps = {
   add: (step) => keep([...steps, step].slice(-MOST)),
   forget: (step) => keep(steps.filter((each) => each !== step)),
