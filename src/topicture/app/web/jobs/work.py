@@ -49,6 +49,8 @@ def _write(library: Library, options: dict[str, Any], report: Report, trace: Tra
 def _prepare(library: Library, options: dict[str, Any], report: Report, trace: Trace) -> Any:
     from topicture.app.web.pictures.preparing import prepare
 
+    if hasattr(os, "nice"):  # of this process: somebody may be looking at photos meanwhile
+        os.nice(10)
     return prepare(library, report)
 
 

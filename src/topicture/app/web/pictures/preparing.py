@@ -25,8 +25,6 @@ class PrepareReport:
 
 def prepare(library: Library, report: Report) -> PrepareReport:
     """Make what is missing; a killed run keeps what it has made."""
-    if hasattr(os, "nice"):
-        os.nice(10)  # somebody may be looking at photos meanwhile
     with library.reading() as catalog, ThumbnailCache(catalog.cache) as cache:
         paths = {living.content: living.path for living in catalog.files.living()}
         missing = cache.missing(paths)
