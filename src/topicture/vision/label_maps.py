@@ -7,6 +7,7 @@ come out again. OpenCV itself is 160 MB, and these two functions are all that mo
 """
 
 from functools import cache, lru_cache
+from heapq import heappop, heappush
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +27,7 @@ __all__ = [
 ONE = 1 << 14  # colours are whole numbers of this unit
 CELLS = 32  # along each side of the table; colours in between are interpolated
 STEPS = 16  # between two entries of the table
+_ROUNDING = 1e-12  # what looks the same may be this far apart, squared
 
 # Linear light to CIE XYZ, relative to the white D65 (ITU-R BT.709).
 _XYZ = np.array(
@@ -44,38 +46,50 @@ def merge_down(
     Ward's criterion: merging a and b adds n_a n_b / (n_a + n_b) |look_a - look_b|^2 to the scatter, so the cheapest
     pair is the smallest or the most similar.
     """
-    size, look = np.bincount(labels.ravel()).astype(float), look.copy()
-    adjacent = adjacency(labels)
-    cost = np.full(adjacent.shape, np.inf)
-    first, second = np.nonzero(adjacent)
-    distance2 = np.sum((look[first] - look[second]) ** 2, axis=1)
-    cost[first, second] = size[first] * size[second] / (size[first] + size[second]) * distance2
-    cheapest = cost.min(axis=1)  # of every region's merges: looking through all pairs each time takes longest
+    size = np.bincount(labels.ravel()).astype(float).tolist()
+    look = look - look.mean(axis=0)
+    product = (
+        look @ look.T
+    )  # of what merged regions look like, products are means as well: looks are not needed again
+    square = product.diagonal().tolist()
     neighbours: list[set[int]] = [set() for _ in size]
-    for one, other in zip(first.tolist(), second.tolist(), strict=True):
+    merges = [0] * len(size)  # that a region has grown by; -1 of one that is no more
+    queue: list[
+        tuple[float, int, int, int, int]
+    ] = []  # cost, both regions, and their merges when it was true
+
+    def weigh(one: int, other: int, product: float) -> None:
+        a, b = (one, other) if one < other else (other, one)
+        added = size[a] * size[b] / (size[a] + size[b]) * (square[a] + square[b] - 2 * product)
+        heappush(queue, (added, a, b, merges[a], merges[b]))
+
+    first, second = np.nonzero(np.triu(adjacency(labels)))
+    pairs = zip(first.tolist(), second.tolist(), product[first, second].tolist(), strict=True)
+    for one, other, between in pairs:
         neighbours[one].add(other)
+        neighbours[other].add(one)
+        weigh(one, other, between)
     owner = np.arange(len(size))
     n_regions = len(size)
-    while n_regions > min_regions:
-        a = int(cheapest.argmin())
-        b = int(cost[a].argmin())
-        if cheapest[a] == np.inf:
+    while n_regions > min_regions and queue:
+        _, a, b, of_a, of_b = heappop(queue)
+        if (merges[a], merges[b]) != (of_a, of_b):
+            continue
+        if n_regions <= max_regions and square[a] + square[b] - 2 * product[a, b] > alike**2 + _ROUNDING:
             break
-        if n_regions <= max_regions and np.sum((look[a] - look[b]) ** 2) > alike**2:
-            break
-        owner[b] = a
-        look[a] = (size[a] * look[a] + size[b] * look[b]) / (size[a] + size[b])
-        size[a] += size[b]
+        both = size[a] + size[b]
+        row = (size[a] * product[a] + size[b] * product[b]) / both
+        row[a] = square[a] = (size[a] * row[a] + size[b] * row[b]) / both
+        product[a] = product[:, a] = row
+        owner[b], size[a] = a, both
+        merges[a], merges[b] = merges[a] + 1, -1
         for other in neighbours[b]:
             neighbours[other].discard(b)
             neighbours[other].add(a)
         neighbours[a] = (neighbours[a] | neighbours[b]) - {a, b}
-        near = np.array(sorted(neighbours[a]), dtype=np.intp)
-        fresh = size[a] * size[near] / (size[a] + size[near]) * ((look[a] - look[near]) ** 2).sum(axis=1)
-        cost[near, b] = cost[a, b] = np.inf  # what stands in row b is not looked at again
-        cost[a, near] = cost[near, a] = fresh
-        cheapest[near] = cost[near].min(axis=1)
-        cheapest[a], cheapest[b] = fresh.min(initial=np.inf), np.inf
+        between = row.tolist()
+        for other in neighbours[a]:
+            weigh(a, other, between[other])
         n_regions -= 1
     while (owner[owner] != owner).any():  # what was merged into what was merged in its turn
         owner = owner[owner]
