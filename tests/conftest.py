@@ -8,13 +8,6 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 
-# What one of them compiled, the others and the next run need not. A checkout is nobody else's to write to.
-os.environ.setdefault(
-    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".pytest_cache" / "compiled")
-)
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-
 # Tests load onnxruntime themselves, and nothing leaves the machine of whoever runs them.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
