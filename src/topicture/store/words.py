@@ -185,9 +185,9 @@ class Words:
             parent = self._value(number, "parent")
             children = self._db.execute("SELECT id FROM words WHERE parent = ?", (number,)).fetchall()
             for (child,) in children:
-                any(
-                    self._place(child, above, step) for above in (target, parent, None)
-                )  # the first that can be
+                for above in (target, parent, None):
+                    if self._place(child, above, step):
+                        break
 
     def _value(self, word: int, field: str):
         return self._db.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()[0]

@@ -48,15 +48,13 @@ def merge_down(
     """
     size = np.bincount(labels.ravel()).astype(float).tolist()
     look = look - look.mean(axis=0)
-    product = (
-        look @ look.T
-    )  # of what merged regions look like, products are means as well: looks are not needed again
+    # Of what merged regions look like, products are means as well: looks are not needed again.
+    product = look @ look.T
     square = product.diagonal().tolist()
     neighbours: list[set[int]] = [set() for _ in size]
     merges = [0] * len(size)  # that a region has grown by; -1 of one that is no more
-    queue: list[
-        tuple[float, int, int, int, int]
-    ] = []  # cost, both regions, and their merges when it was true
+    # Cost, both regions, and their merges when it was true.
+    queue: list[tuple[float, int, int, int, int]] = []
 
     def weigh(one: int, other: int, product: float) -> None:
         a, b = (one, other) if one < other else (other, one)

@@ -89,9 +89,8 @@ class _Progress:
     withdrawn: int = 0
     conflicts: list[str] = field(default_factory=list)
     skipped: list[Skipped | str] = field(default_factory=list)
-    replaced: list[list[Any]] = field(
-        default_factory=list
-    )  # (old, new, was it known) pictures, yet to be stored
+    # (old, new, was it known) pictures, yet to be stored
+    replaced: list[list[Any]] = field(default_factory=list)
     in_place_of: list[_Read] = field(default_factory=list)  # files that hold another picture, known before
     waiting: list[_Read] = field(default_factory=list)  # files that take tags away
 

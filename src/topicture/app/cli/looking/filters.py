@@ -43,9 +43,8 @@ def only(
             folder = None if folder is None else find_folder(catalog, folder)
             if word is not None:
                 word = clean_word(word)
-                word = catalog.decisions.merged_words().get(
-                    word, word
-                )  # as `search` finds it by a former name
+                # As `search` finds it by a former name.
+                word = catalog.decisions.merged_words().get(word, word)
     wanted = PhotoFilter(
         tagged=False if untagged else None,
         suggested=suggested or None,

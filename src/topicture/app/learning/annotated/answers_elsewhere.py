@@ -26,9 +26,8 @@ def presence_blocks(
     if engine is None:
         yield from learned.presence_blocks(corpus, places)
         return
-    shared = (
-        engine.folder / f"to-annotate-{uuid.uuid4().hex}"
-    )  # workers remember what they have read by its name
+    # A name of its own: workers remember what they have read by it.
+    shared = engine.folder / f"to-annotate-{uuid.uuid4().hex}"
     blocks = [
         slice(start, min(start + BLOCK_IMAGES, len(corpus))) for start in range(0, len(corpus), BLOCK_IMAGES)
     ]
