@@ -109,9 +109,8 @@ class SidecarRecord:
 
     def _is_wanted_beside(self, path: bytes, sidecars: str, word: int) -> bool:
         stem, shared = os.path.splitext(path)[0], _sidecar_name(sidecars)
-        if not shared or shared.startswith(
-            printable(os.path.basename(os.fsdecode(path)))
-        ):  # the photo's alone
+        is_its_own = shared.startswith(printable(os.path.basename(os.fsdecode(path))))  # a.jpg.xmp of a.jpg
+        if not shared or is_its_own:
             return False
         others = self._db.execute(  # first the few files of that name: a word may have very many photos
             "SELECT sidecars FROM places CROSS JOIN tags USING (image) WHERE path > ? AND path < ? AND path != ? "

@@ -34,9 +34,7 @@ def begin(site: Site, question: Question) -> Any:
         raise BadRequest("folder must be the path of a folder of photos")
     if site.library is not None:
         raise BadRequest("There is a collection already.")
-    path = Path(
-        os.path.expanduser(folder.strip())
-    )  # whose home nobody knows stays as it is, and is no folder
+    path = Path(os.path.expanduser(folder.strip()))  # an unknown home stays as it is, and is no folder
     if not path.is_absolute() or not path.is_dir():
         raise BadRequest(f"{folder}: not a folder on this computer; give its whole path")
     site.library = Library.create(path)
