@@ -8,6 +8,7 @@ from topicture_experiments.auto import report as auto_report
 from topicture_experiments.auto import work as auto_work
 from topicture_experiments.auto.page import write_page
 from topicture_experiments.descriptors.images import Division
+from topicture_experiments.shared.ranking import evened
 
 from topicture.annotations.choice.learning import learn_auto
 from topicture.corpus import Corpus
@@ -185,5 +186,5 @@ def test_joined_descriptors_keep_the_angles_between_images(rng):
 def test_evened_words_are_chosen_where_they_stand_out():
     p = np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.9, 0.1]])
     shares = np.array([0.9, 0.25])
-    assert auto_work.evened(p, shares, 0.0).argmax(axis=1).tolist() == [0, 0, 0, 0]
-    assert auto_work.evened(p, shares, 1.0).argmax(axis=1).tolist() == [0, 1, 0, 0]
+    assert evened(p, shares, 0.0).argmax(axis=1).tolist() == [0, 0, 0, 0]
+    assert evened(p, shares, 1.0).argmax(axis=1).tolist() == [0, 1, 0, 0]

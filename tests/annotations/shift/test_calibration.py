@@ -16,10 +16,11 @@ from topicture.annotations.shift.answered import (
     fit_posterior,
     fit_spread,
 )
-from topicture.annotations.shift.calibration import Evidence, Untagged, calibrate, no_better_than_answers
+from topicture.annotations.shift.calibration import calibrate, no_better_than_answers
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
 from topicture.annotations.shift.denials import fit_denials
-from topicture.annotations.shift.worlds import find_worlds
+from topicture.annotations.shift.evidence import Evidence, Untagged
+from topicture.annotations.shift.worlds import TAGS, find_worlds
 from topicture.corpus import Corpus
 
 
@@ -210,6 +211,53 @@ def test_a_calibration_is_stored_whole(shoots):
     for name in ("worlds/rows", "answered/words", "denials/offset"):
         damaged, same = calibration_of({**arrays, name: arrays[name][:-1][..., None]})
         assert list(misfits(damaged, same, 5)), name
+
+
+def personal(rng):
+    """Three marks on 40 photos each of 120 that have them, and 900 photos without any; models know the marked alone."""
+    centres = rng.normal(0, 1, (3, 10))
+    kind = np.repeat(np.arange(3), 120)
+    rows = np.vstack([centres[kind] + rng.normal(0, 0.4, (360, 10)), rng.normal(0, 1, (900, 10))])
+    truth = np.zeros((len(rows), 3), bool)
+    truth[np.arange(360), kind] = True
+    given = truth & (np.arange(len(rows)) % 3 == 0)[:, None]
+    corpus = Corpus.from_arrays(sparse.csr_array(given.astype(float)), list("abc"), descriptor=rows)
+    near = np.exp(2 * rows @ centres.T)
+    near /= near.sum(axis=1, keepdims=True)
+    fold_of = np.where(corpus.tagged, np.arange(len(rows)) % 5, -1)
+    return corpus, truth, given, HeldOut(near, fold_of)
+
+
+def test_marks_on_a_few_photos_promise_nothing_to_all_others(rng):
+    corpus, truth, given, near = personal(rng)
+    known = np.repeat(corpus.tagged[:, None], 3, axis=1)
+    world = find_worlds(corpus)
+    assert world.kind == TAGS
+    some = Untagged(corpus[~corpus.tagged], near.p[~corpus.tagged], None)
+    evidence = Evidence(corpus, given, known, corpus.tagged, near, None, world, untagged=some)
+    made, pairs, _ = calibrate(evidence)
+    told, open_ = made(near.p, corpus), ~corpus.tagged
+    assert told[open_].sum() == pytest.approx(truth[open_].sum(), rel=0.4)
+    assert told[open_ & ~truth.any(axis=1)].max(axis=1).mean() < 0.2
+    one_world, _, _ = calibrate(evidence._replace(world=None))
+    assert one_world(near.p, corpus)[open_].sum() > 2 * truth[open_].sum()  # what it was like
+    assert 0.01 < np.average(pairs.presence - pairs.truth, weights=pairs.presence) < 0.1
+    answered = known.copy()
+    answered[rng.permutation(np.flatnonzero(open_))[:150]] = True
+    said = np.where(answered, truth, given)
+    made, pairs, promises = calibrate(
+        evidence._replace(truth=said, known=answered, rejected=answered & ~truth)
+    )
+    assert promises is not pairs
+    arrays = calibration_arrays(made, pairs)
+    again, pairs_again = calibration_of(arrays)
+    np.testing.assert_array_equal(again(near.p, corpus), made(near.p, corpus))
+    assert list(misfits(again, pairs_again, 3)) == []
+    for name in ("marks/scores", "marks/axes", "marks/offset", "marks/middle"):
+        damaged, same = calibration_of({**arrays, name: arrays[name][:-1][..., None]})
+        assert list(misfits(damaged, same, 3)), name
+    turned, same = calibration_of({**arrays, "marks/scores": arrays["marks/scores"][:, ::-1]})
+    assert list(misfits(turned, same, 3))
 
 
 def test_files_of_earlier_versions_hold_one_world(shoots):

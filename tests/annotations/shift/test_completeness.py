@@ -13,6 +13,7 @@ from topicture.annotations.shift.completeness import (
     complete,
     completed_captions,
     fit_completeness,
+    fit_photo_slope,
     left_out,
     observed_log_likelihood,
     odds_by_stratum,
@@ -126,10 +127,48 @@ def test_common_words_that_are_left_out_more_often_are_found_out(rng):
     assert np.abs(found.words - c).mean() < 0.15
 
 
+def test_photos_with_many_tags_are_found_more_complete(rng):
+    """Of photos with one tag far more was left out: g is found, and c of each photo is nearer the truth than one c."""
+    p = expit(rng.normal(-2, 1.5, (3000, 20)))
+    y = rng.random(p.shape) < p
+    care = rng.choice([0.2, 0.8], 3000)
+    given = y & (rng.random(p.shape) < care[:, None])
+    n_tags = given.sum(axis=1)
+    m = p * 0.5  # what a model of the photo alone can tell
+    photo, word = np.nonzero(~given)
+    drawn = rng.choice(np.flatnonzero(m[photo, word] < 0.35), 600, replace=False)
+    photo, word = photo[drawn], word[drawn]
+    yes = y[photo, word]
+    slope = fit_photo_slope(m[photo, word], yes, n_tags[photo], float(n_tags.mean()))
+    assert slope.slope < -0.1
+    tilted = slope.tilted(m, n_tags[:, None])
+    counts = given.sum(axis=0).astype(float)
+    found = fit_completeness(tilted[photo, word], word, yes, counts, odds_by_stratum(tilted, given), slope)
+    c = found.of_photos(n_tags)
+    assert c.shape == p.shape
+    assert c[n_tags >= 5].mean() > c[n_tags <= 1].mean() + 0.2
+    flat = fit_completeness(m[photo, word], word, yes, counts, odds_by_stratum(m, given))
+    truth = y[~given]
+
+    def log_likelihood(rho):
+        rho = np.clip(rho, 1e-6, 0.99)[~given]
+        return np.where(truth, np.log(rho), np.log1p(-rho)).sum()
+
+    by_photo = log_likelihood(found.odds * tilted / (1 - tilted))
+    assert by_photo > log_likelihood(flat.odds * m / (1 - m)) + 20
+    assert found.overall == pytest.approx(given.sum() / y.sum(), abs=0.06)
+
+
+def test_the_same_tags_everywhere_tell_no_slope():
+    slope = fit_photo_slope(np.full(50, 0.2), np.arange(50) % 4 == 0, np.full(50, 3), 3.0)
+    assert slope.slope == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(slope.tilted(np.array([0.1, 0.5]), np.array([1, 9])), [0.1, 0.5])
+
+
 def test_only_no_means_nearly_complete(rng):
     m = np.full(200, 0.4)
     found = fit_completeness(
-        m, np.zeros(200, int), np.zeros(200), np.array([100.0]), np.array([0, 0, 0, 0, 0, 150.0])
+        m, np.zeros(200, int), np.zeros(200), np.array([100.0]), np.array([[0, 0, 0, 0, 0, 150.0]])
     )
     assert found.overall > 0.9
     assert found.words[0] > 0.95

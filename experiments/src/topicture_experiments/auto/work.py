@@ -14,10 +14,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 import topicture
-from topicture.annotations.measures.metrics import per_word, summary
+from topicture.annotations.measures.metrics import summary
 from topicture.annotations.measures.protocols import PROTOCOLS, Part, with_training_words
 from topicture.corpus import Corpus
 from topicture.corpus.datasets import corel5k, corel16k
@@ -28,17 +27,15 @@ from topicture.models.blends.members import members_for
 from topicture.models.empirical import word_frequencies
 from topicture.models.neighbours import unit_rows
 from topicture.models.view_rows import even_axes
-from topicture_experiments.descriptors.images import COREL, WORDS_PER_IMAGE, Division, described
+from topicture_experiments.descriptors.images import COREL, Division, described
+from topicture_experiments.shared.ranking import TOGETHER, ranked, ranked_together
 
 __all__ = [
-    "EVENNESS",
     "PARTS",
     "PIXELS",
     "RIVAL_BLEND",
     "SEED",
-    "WORDS_PER_IMAGE",
     "Task",
-    "evened",
     "from_pixels",
     "joined",
     "subset_run",
@@ -56,8 +53,6 @@ PIXELS = ("deep, lite2", "deep, lite0")
 # The members that can use a descriptor alone; the space of its columns is cut to this many dimensions.
 _PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "ridge", "network", "matching", "logistic"]
 _PIXEL_COLUMNS = 512
-# How far words are made even in the ranking when measures are means over words.
-EVENNESS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
 
 
 class Task(NamedTuple):
@@ -106,15 +101,15 @@ def from_pixels(data: str | None, cache: str | None, workers: int = 2) -> dict[s
     auto, everyone, seconds = _learned(_PIXEL_MEMBERS, part.train)
     questions = part.test.without_captions()
     answers = {**_competitors(everyone, part.train, questions), "auto": auto.annotate(questions)}
-    shares = _shares(part.train)
-    evenness = _best_evenness(auto, part.train, shares)
-    truth = part.test.captions
+    order = np.argsort(part.train.image_ids, kind="stable")
+    captions = part.train.captions.toarray()[order][auto.fold_of_ >= 0] > 0
+    truth, given = part.test.captions, part.test.captions.toarray() > 0
+    own = ranked(auto.held_out_, captions, answers["auto"], given, SEED)
     rows = {}
     for name, p in answers.items():
-        plain, even = (
-            per_word(evened(p, shares, e), truth, WORDS_PER_IMAGE)._asdict() for e in (0.0, evenness)
-        )
-        rows[name] = {"plain": plain, "even": even, **summary(p, truth).as_dict()}
+        # Answers of single members for hidden folds are at another temperature: by themselves they are not ranked.
+        found = own if name == "auto" else ranked_together(p, given, captions, own[TOGETHER]["evenness"])
+        rows[name] = {**found, **summary(p, truth).as_dict()}
     return {
         "protocol": "pixels",
         "versions": versions(),
@@ -123,7 +118,6 @@ def from_pixels(data: str | None, cache: str | None, workers: int = 2) -> dict[s
         "seconds": seconds,
         "train": len(part.train),
         "test": len(part.test),
-        "evenness": evenness,
         "result": auto.result_,
         "table": [asdict(row) for row in auto.report_],
         "measures": rows,
@@ -185,49 +179,3 @@ def _competitors(auto: Auto, corpus: Corpus, questions: Corpus) -> dict[str, np.
 
 def _first(answers: dict[str, np.ndarray], model: str) -> np.ndarray:
     return next(p for name, p in answers.items() if name.split(" on ")[0] == model)
-
-
-def evened(
-    p: np.ndarray, shares: np.ndarray, evenness: float, reference: np.ndarray | None = None
-) -> np.ndarray:
-    """Scores (n, V) for choosing a fixed number of words per image where every word counts the same in the end.
-
-    A word's probabilities are divided by the mean of its highest ones: as many as images are expected to have it, by
-    its share (V,) of the training images. So a word is chosen where it stands out among its own answers. `evenness` is
-    the exponent of the divisor. The highest ones are those of `reference` (m, V), such as answers for hidden folds, so
-    that an image's words do not depend on the others; where not given, those among p itself.
-    """
-    among = p if reference is None else reference
-    highest = -np.sort(-among, axis=0)
-    expected = np.clip(np.round(shares * len(among)).astype(int), 1, len(among))
-    tops = np.cumsum(highest, axis=0)[expected - 1, np.arange(len(shares))] / expected
-    return np.log(p) - evenness * np.log(tops)
-
-
-def _shares(train: Corpus) -> np.ndarray:
-    """Share of the tagged images that have each word, (V,)."""
-    return np.asarray((train.captions > 0).sum(axis=0)).ravel() / max(int(train.tagged.sum()), 1)
-
-
-def _best_evenness(auto: Auto, train: Corpus, shares: np.ndarray) -> float:
-    """The evenness with the best F1 on hidden folds of the training images.
-
-    Means over words depend on how often a word occurs, so the folds have about the size of the test set.
-    """
-    order = np.argsort(train.image_ids, kind="stable")
-    captions = sparse.csr_array(train.captions)[order]
-    tagged = np.flatnonzero(auto.fold_of_ >= 0)
-    chunks = np.array_split(np.random.default_rng(SEED).permutation(tagged), 9)
-
-    def f1(evenness: float) -> float:
-        found = (
-            per_word(
-                evened(auto.held_out_[np.searchsorted(tagged, rows)], shares, evenness),
-                captions[rows],
-                WORDS_PER_IMAGE,
-            )
-            for rows in chunks
-        )
-        return float(np.mean([measures.f1 for measures in found]))
-
-    return max(EVENNESS, key=f1)

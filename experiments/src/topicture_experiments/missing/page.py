@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from topicture_experiments.shared.ranking import BY_ITSELF, PLAIN, TOGETHER
 from topicture_experiments.shared.running import measured
 from topicture_experiments.shared.tables import markdown_table, with_error, write_parts
 
@@ -207,7 +208,7 @@ def _measures(found: Runs) -> list[str]:
 def _ranking(runs: Runs) -> list[str]:
     if not runs:
         return []
-    ways = ("by itself", "plain", "among each other")
+    ways = (BY_ITSELF, PLAIN, TOGETHER)
     rows = [
         [run["model"], *(f"{run[way]['f1']:.3f} / {run[way]['n_plus']}" for way in ways)]
         for run in sorted(runs, key=lambda one: str(one["model"]))
@@ -218,5 +219,5 @@ def _ranking(runs: Runs) -> list[str]:
         "highest answers for hidden folds of the training photos, to a power that was chosen on these folds; a photo's "
         "words do not depend on the other photos. *Plain*: by p(w | photo). Apart, since it looks at all test photos "
         "at once: *among each other*, over the highest answers among the test photos.",
-        markdown_table(["model", "by itself", "plain", "among each other"], rows),
+        markdown_table(["model", *ways], rows),
     ]

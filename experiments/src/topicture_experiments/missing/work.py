@@ -18,8 +18,8 @@ from topicture.annotations.choice.presence import (
 from topicture.annotations.choice.refitting import held_out_again
 from topicture.annotations.choice.trials import HeldOut, settings_for
 from topicture.annotations.measures.metrics import summary
-from topicture.annotations.shift.completeness import STRATA
-from topicture.annotations.shift.worlds import FarWorld, find_worlds
+from topicture.annotations.shift.completeness import SHARES, STRATA
+from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
 from topicture.app.learning.calibrating import some_untagged, trust
 from topicture.app.learning.choosing import N_FAR_FOLDS
 from topicture.app.learning.training_tags import TrainingTags
@@ -27,7 +27,7 @@ from topicture.app.verbs.asking.drawing_lots import strata_order
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import make_annotator
 from topicture_experiments.missing.libraries import Library, library, photos, without_tags
-from topicture_experiments.missing.ranking import ranked
+from topicture_experiments.shared.ranking import ranked
 
 __all__ = ["ASKED", "Task", "do"]
 
@@ -104,7 +104,7 @@ def _models(made: Library, model: str) -> Models:
     world = find_worlds(corpus, made.places, seed=SEED)
     near = held_out_again(annotator, corpus, groups=look_alikes(corpus, made.places), seed=SEED)
     far = None
-    if world is not None:
+    if world is not None and world.kind != TAGS:
         far = held_out_again(annotator, corpus, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED)
     return Models(annotator, annotator.annotate(corpus.without_captions()), near, far, world)
 
@@ -262,7 +262,7 @@ def _left_out(made: Library, train: np.ndarray, task: Task) -> dict[str, Any]:
 
 
 def _drawn(made: Library, models: Models, draw: int) -> np.ndarray:
-    """Absent words of tagged photos, as many from each stratum of what was told while their tags were hidden."""
+    """Absent words of tagged photos, drawn as `review` draws them by what was told while their tags were hidden."""
     tagged, given = made.corpus.tagged, made.corpus.captions.toarray() > 0
     p, told = models.near.p[tagged], np.zeros(given.shape)
     told[tagged] = fit_presence(p, given[tagged], np.ones_like(given[tagged]), seed=SEED)(p)
@@ -273,7 +273,8 @@ def _drawn(made: Library, models: Models, draw: int) -> np.ndarray:
     kinds, left = np.unique(stratum), N_QUESTIONS
     for number, one in enumerate(kinds):
         inside = np.flatnonzero(stratum == one)
-        chosen = rng.choice(inside, min(len(inside), left // (len(kinds) - number)), replace=False)
+        wanted = round(left * SHARES[one] / sum(SHARES[other] for other in kinds[number:]))
+        chosen = rng.choice(inside, min(len(inside), wanted), replace=False)
         asked[rows[chosen], words[chosen]] = True
         left -= len(chosen)
     return asked

@@ -2,7 +2,8 @@
 
 1. `Presence` from hidden tags, once with random folds (the world near the tagged photos) and, where untagged photos are
    far from them, once with whole groups hidden (the far world).
-2. A photo gets both, in the proportion in which it is far (`worlds`).
+2. A photo gets both, in the proportion in which it is far (`worlds`). Where tags mark a few photos each, `marks` tells
+   the presence in their place.
 3. Answers about untagged photos teach what a rejected word looks like (`denials`) and correct the outcome (`answered`).
 4. Where there are two worlds, what is accepted unseen must hold with the caution that hidden groups have taught.
 
@@ -28,11 +29,13 @@ from topicture.annotations.shift.answered import (
     fit_spread,
 )
 from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
-from topicture.annotations.shift.worlds import TAGS, FarWorld, Worlds, centre_of, look_rows
+from topicture.annotations.shift.evidence import Evidence
+from topicture.annotations.shift.marks import COUNTED_ON, MOST_COUNTED, Marks, fit_marks
+from topicture.annotations.shift.worlds import TAGS, Worlds, centre_of, look_rows
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 
-__all__ = ["Calibration", "Evidence", "Untagged", "calibrate", "no_better_than_answers"]
+__all__ = ["Calibration", "calibrate", "no_better_than_answers"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -52,7 +55,8 @@ class Calibration(NamedTuple):
     Attributes
     ----------
     near, far : calibrations of the two worlds; `far` is None, with `worlds`, where there is only one
-    centre : (L,) of what photos look like, as `denials` needs it
+    centre : (L,) of what photos look like, as `denials` and `marks` need it
+    marks : in place of the two worlds, where tags mark a few photos each
     """
 
     near: Presence
@@ -61,49 +65,17 @@ class Calibration(NamedTuple):
     centre: Floats
     denials: Denials
     answered: Answered
+    marks: Marks | None = None
 
     def __call__(self, p: Floats, corpus: Corpus, places: Sequence[str] | None = None) -> Floats:
         """Presence (D, V) of word distributions (D, V) of photos, each by itself; `places` (D,) are their folders."""
-        presence = self.near(p)
+        looks = look_rows(corpus, self.centre) if self.marks is not None or len(self.denials.words) else None
+        presence = self.near(p) if self.marks is None else self.marks(looks)
         if self.far is not None and self.worlds is not None:
             presence = _mixture(presence, self.far(p), self.worlds.far_share(corpus, places))
         if len(self.denials.words):
-            presence = self.denials(presence, look_rows(corpus, self.centre))
+            presence = self.denials(presence, looks)
         return self.answered(presence)
-
-
-class Untagged(NamedTuple):
-    """Word distributions (n, V) of photos that nobody tagged, and their folders (n,); `Evidence` may lack them."""
-
-    corpus: Corpus
-    p: Floats
-    places: Sequence[str] | None
-
-
-class Evidence(NamedTuple):
-    """What is known about D photos and V words, and what models said that had not seen it.
-
-    Attributes
-    ----------
-    corpus : the photos
-    truth, known : (D, V) as for `fit_presence`
-    captioned : (D,) photos with a caption of their owner's; the verdicts on others are answers to questions
-    near, far : answers with near copies hidden together, and with whole groups hidden
-    rejected : (D, V) verdicts of people that the word is not true
-    places : (D,) the photos' folders
-    untagged : what is told of a sample of the photos that nobody tagged
-    """
-
-    corpus: Corpus
-    truth: Any
-    known: Bools
-    captioned: Bools
-    near: HeldOut
-    far: HeldOut | None = None
-    world: FarWorld | None = None
-    rejected: Bools | None = None
-    places: Sequence[str] | None = None
-    untagged: Untagged | None = None
 
 
 def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, JudgedPairs, JudgedPairs]:
@@ -129,8 +101,12 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
         Denials(np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0)),
         Answered.nothing(n_words),
     )
-    pairs, far_share, samples = JudgedPairs.of(honest, truth[rows], known[rows]), None, None
-    if evidence.far is not None and evidence.world is not None:
+    pairs, far_share = JudgedPairs.of(honest, truth[rows], known[rows]), None
+    samples: list[Sample] | None = None
+    if evidence.world is not None and evidence.world.kind == TAGS:
+        found, pairs = _with_marks(found, evidence)
+        samples = []  # no hidden group tells how far promises are off
+    elif evidence.far is not None and evidence.world is not None:
         found, pairs, far_share, samples = _with_far_world(found, pairs, honest, rows, evidence, seed)
     return _with_answers(found, pairs, evidence, asked, far_share, samples)
 
@@ -138,6 +114,21 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
 def _both_ways(truth: Any, known: Bools) -> bool:
     judged = truth[known]
     return bool((judged > 0).any() and (judged < 1).any())
+
+
+def _with_marks(found: Calibration, evidence: Evidence) -> tuple[Calibration, JudgedPairs]:
+    """Presence by looks, and pairs of unlabelled photos, of which less is counted on than is told."""
+    looks = look_rows(evidence.corpus, found.centre)
+    unlabelled: Bools = np.asarray(~evidence.known.any(axis=1))
+    given: Bools = np.asarray((evidence.truth > 0.5) & evidence.captioned[:, None])
+    if evidence.untagged is not None and unlabelled.sum() < len(evidence.untagged.p):
+        looks = np.vstack([looks, look_rows(evidence.untagged.corpus, found.centre)])
+        given = np.vstack([given, np.zeros(evidence.untagged.p.shape, bool)])
+        unlabelled = np.append(np.zeros(len(unlabelled), bool), np.ones(len(evidence.untagged.p), bool))
+    marks = fit_marks(looks, given, unlabelled)
+    told = marks(looks[unlabelled][:MOST_COUNTED])
+    pairs = JudgedPairs.of(told, COUNTED_ON * told, np.ones(told.shape, bool))
+    return found._replace(marks=marks), pairs
 
 
 def _with_far_world(
@@ -167,8 +158,7 @@ def _with_far_world(
     far_share = np.where(
         np.isnan(world.near), world.worlds.far_share(evidence.corpus, evidence.places), world.near
     )
-    # Where tags are groups, no hidden pair is true: that tells nothing of how far promises are off.
-    fold = scores.fold_of[hidden] if world.kind != TAGS else np.zeros(0, np.int64)
+    fold = scores.fold_of[hidden]
     samples: list[Sample] = []
     for inside in (np.flatnonzero(fold == one) for one in np.unique(fold)):
         few = JudgedPairs.of(mixed_far[inside], truth[hidden[inside]], elsewhere[hidden[inside]])
@@ -197,6 +187,8 @@ def _with_answers(
         return found, pairs, pairs
     p = evidence.near.p[rows]
     presence = found.near(p)
+    if found.marks is not None:
+        presence = found.marks(look_rows(evidence.corpus, found.centre)[rows])
     if found.far is not None and far_share is not None:
         presence = _mixture(presence, found.far(p), far_share[rows])
     if len(rows) and len(found.denials.words):

@@ -12,6 +12,7 @@ from topicture.annotations.choice.presence import JudgedPairs, Presence
 from topicture.annotations.shift.answered import Answered
 from topicture.annotations.shift.calibration import Calibration
 from topicture.annotations.shift.denials import Denials
+from topicture.annotations.shift.marks import Marks
 from topicture.annotations.shift.worlds import N_BINS, Worlds
 
 __all__ = ["calibration_arrays", "calibration_of", "misfits"]
@@ -24,6 +25,8 @@ def calibration_arrays(calibration: Calibration, pairs: JudgedPairs) -> dict[str
     parts: dict[str, Any] = {"": calibration.near, "denials/": calibration.denials}
     if calibration.far is not None and calibration.worlds is not None:
         parts |= {"far/": calibration.far, "worlds/": calibration.worlds}
+    if calibration.marks is not None:
+        parts["marks/"] = calibration.marks
     parts |= {"answered/": calibration.answered, "pairs/": pairs}
     found = {f"{prefix}{name}": a for prefix, part in parts.items() for name, a in part._asdict().items()}
     return {name: a for name, a in found.items() if a is not None} | {"centre": calibration.centre}
@@ -49,7 +52,10 @@ def calibration_of(arrays: Arrays) -> tuple[Calibration, JudgedPairs]:
         worlds = Worlds(**{name: arrays[f"worlds/{name}"] for name in Worlds._fields})
     denials = Denials(**{name: arrays[f"denials/{name}"] for name in Denials._fields})
     answered = Answered(**_floats(arrays, "answered/", Answered._fields))
-    return Calibration(near, far, worlds, arrays["centre"], denials, answered), pairs
+    marks = None
+    if "marks/scores" in arrays:
+        marks = Marks(**_floats(arrays, "marks/", Marks._fields))
+    return Calibration(near, far, worlds, arrays["centre"], denials, answered, marks), pairs
 
 
 def _floats(arrays: Arrays, prefix: str, names: tuple[str, ...]) -> dict[str, np.ndarray]:
@@ -61,6 +67,8 @@ def misfits(calibration: Calibration, pairs: JudgedPairs, n_words: int) -> Itera
     for presence in (calibration.near, calibration.far):
         yield from [] if presence is None else _misfits_of_presence(presence, n_words)
     yield from _misfits_of_looks(calibration, n_words)
+    if calibration.marks is not None:
+        yield from _misfits_of_marks(calibration.marks, len(calibration.centre), n_words)
     for name, array in pairs._asdict().items():
         if array is not None and array.shape != (len(pairs.word),):
             yield f"list of judged pairs '{name}'"
@@ -99,6 +107,19 @@ def _misfits_of_looks(calibration: Calibration, n_words: int) -> Iterator[str]:
         and worlds.places.ndim == 1
     ):
         yield "calibration of photos far from tagged ones"
+
+
+def _misfits_of_marks(marks: Marks, n_columns: int, n_words: int) -> Iterator[str]:
+    if marks.scores.ndim != 2 or marks.axes.ndim != 2:
+        yield "calibration of marks"
+        return
+    n_axes, n_knots = marks.axes.shape[1], marks.scores.shape[1]
+    of_words = (n_words, n_knots)
+    shapes = [(n_columns,), (n_columns, n_axes), (n_axes, n_words), (n_words,), of_words, of_words]
+    if [array.shape for array in marks] != shapes or not n_knots:
+        yield "calibration of marks"
+    elif not (np.diff(marks.scores, axis=1) >= 0).all():
+        yield "calibration of marks 'scores'"
 
 
 def _within(numbers: np.ndarray, n: int) -> bool:

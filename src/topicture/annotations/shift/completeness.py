@@ -6,9 +6,14 @@ y: the word is true of the photo, t: it was given, m = P(t = 1 | photo), which h
 
 From tags alone only the product p c is known. Answers to questions about absent words of tagged photos, drawn by a rule
 that looks at the word, m and chance, have the likelihood rho^yes (1 - rho)^no: one unknown per word, the odds kappa
-of being left out. ln kappa_w ~ N(ln kappa + b z_w, 1/4), z_w the log of how often the word was given less its mean over
-tags: common words may be left out more often, or less. b ~ N(0, 1/4) and kappa are the most probable ones. Before any
-answer c = 1.
+of being left out. ln kappa_w ~ N(ln kappa + b z_w, 1/10), z_w the log of how often the word was given less its mean
+over tags: common words may be left out more often, or less. b ~ N(0, 1/4) and kappa are the most probable ones. Before
+any answer c = 1. With odds that sum to O_w over the photos that lack the word, kappa_w O_w of them have it all the
+same: the share of its true tags that were given is n_w / (n_w + kappa_w O_w).
+
+It depends on the photo as well: who gave many words to a photo left out fewer, ln kappa_iw = ln kappa_w + g z_i with
+z_i the photo's number of tags less the mean, within 3 of it; g ~ N(0, 1/4) is the most probable one. Below, m stands
+for the share with odds e^(g z_i) m / (1 - m).
 
 All together, kappa may differ between the strata h of m that questions are drawn in: with Y_h yes answers to questions
 whose odds m / (1 - m) sum to e_h, and kappa_h ~ Gamma(a, a / kappa) before them, its mean is (Y_h + a) / (e_h + a /
@@ -18,7 +23,7 @@ and odds in the strata below 0.35: above, rho is no longer proportional to the o
 EM for p given c: rho completes the captions, p is fitted to completed captions; t ln(p c) + (1 - t) ln(1 - p c) never
 falls (`observed_log_likelihood`).
 
-Symbol -> code, shape:  rho -> D V | kappa -> odds V | c -> words V
+Symbol -> code, shape:  rho -> D V | kappa -> odds V | g -> PhotoSlope.slope
 """
 
 from collections.abc import Callable
@@ -28,11 +33,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "SHARES",
     "STRATA",
     "Completeness",
+    "PhotoSlope",
     "complete",
     "completed_captions",
     "fit_completeness",
+    "fit_photo_slope",
     "left_out",
     "observed_log_likelihood",
     "odds_by_stratum",
@@ -41,36 +49,59 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 STRATA = (0.02, 0.05, 0.1, 0.2, 0.35)  # borders of the probability that questions are drawn in
+# Questions of each stratum, in proportion: a word that is hardly ever true tells little, whatever the answer is, and in
+# the last one odds are no longer proportional; some are asked everywhere, to see whether kappa is the same.
+SHARES = (1, 1, 2, 4, 6, 2)
 _STRATUM_PRIOR = 4.0  # a, in yes answers
 _GRID = np.exp(np.linspace(np.log(1e-3), np.log(50.0), 200))  # of kappa
-_WORD_VARIANCE, _SLOPE_VARIANCE = 1 / 4, 1 / 4
+_WORD_VARIANCE, _SLOPE_VARIANCE = 1 / 10, 1 / 4
 _SLOPES = np.linspace(-1.0, 1.0, 21)  # b
+_PHOTO_SLOPES, _MOST_OFF = np.linspace(-1.5, 1.5, 31), 3.0  # g, and |z|
 _MOST = 0.95  # of rho: nothing is certain that nobody has said
 _MOST_LIKELY = 0.99  # a yes: m is estimated, so odds that rule an answer out do not
 _EDGE = 1e-9
 
 
 class Completeness(NamedTuple):
-    """c of every word with its standard deviation, and of all tags together.
+    """How complete the tags of every word are, with the standard deviation, and all tags together.
 
     Attributes
     ----------
-    words, deviation : (V,)
+    words, deviation : (V,) share of a word's true tags that were given
+    odds : (V,) kappa
     overall : share of the true tags that were given
     overall_deviation : its standard deviation
     n_questions : answers that it was learned from
+    photos : what it is for photos with more and fewer tags
     """
 
     words: Floats
     deviation: Floats
+    odds: Floats
     overall: float
     overall_deviation: float
     n_questions: int
+    photos: "PhotoSlope"
 
-    @property
-    def odds(self) -> Floats:
-        """kappa (V,)."""
-        return (1 - self.words) / np.maximum(self.words, _EDGE)
+    def of_photos(self, n_tags: Any) -> Floats:
+        """c (D, V) of photos with so many tags, (D,)."""
+        return 1 / (1 + self.odds * np.exp(self.photos.slope * self.photos.z(n_tags))[:, None])
+
+
+class PhotoSlope(NamedTuple):
+    """How much more is left out of photos with few tags."""
+
+    slope: float = 0.0  # g
+    mean: float = 0.0
+
+    def z(self, n_tags: Any) -> Floats:
+        """Of photos (D,)."""
+        return np.clip(np.asarray(n_tags, np.float64) - self.mean, -_MOST_OFF, _MOST_OFF)
+
+    def tilted(self, m: Floats, n_tags: Any) -> Floats:
+        """The share (...) with odds e^(g z) m / (1 - m), for photos with so many tags (...)."""
+        odds = m / np.maximum(1 - m, _EDGE) * np.exp(self.slope * self.z(n_tags))
+        return odds / (1 + odds)
 
 
 def left_out(p: Floats, c: Any) -> Floats:
@@ -95,15 +126,32 @@ def complete(
     return p, targets
 
 
+def fit_photo_slope(m: Floats, yes: Any, n_tags: Any, mean: float) -> PhotoSlope:
+    """g from answered questions (n,): what m was, whether the word is true, and how many tags the photo has."""
+    is_true = np.asarray(yes, bool)
+    kept = _proportional(np.digitize(m, STRATA), is_true)
+    odds, z = (m / np.maximum(1 - m, _EDGE))[kept], PhotoSlope(0.0, mean).z(n_tags)[kept]
+    heights = [
+        _profile(odds * np.exp(slope * z), is_true[kept])[0] - slope**2 / (2 * _SLOPE_VARIANCE)
+        for slope in _PHOTO_SLOPES
+    ]
+    return PhotoSlope(float(_PHOTO_SLOPES[int(np.argmax(heights))]), mean)
+
+
 def fit_completeness(
-    m: Floats, word: NDArray[np.int64], yes: Any, n_given: Floats, absent_odds: Floats
+    m: Floats,
+    word: NDArray[np.int64],
+    yes: Any,
+    n_given: Floats,
+    absent_odds: Floats,
+    photos: PhotoSlope | None = None,
 ) -> Completeness:
-    """c from answered questions (n,): what m was, the word, and whether it is true.
+    """c from answered questions (n,): what m was (tilted by `photos`), the word, and whether it is true.
 
     Parameters
     ----------
     n_given : (V,) tags that were given
-    absent_odds : (6,) sums of m / (1 - m) over the pairs that were not, by stratum of m (`odds_by_stratum`)
+    absent_odds : (V, 6) sums of m / (1 - m) over the pairs that were not, by stratum of m (`odds_by_stratum`)
     """
     odds, is_true = m / np.maximum(1 - m, _EDGE), np.asarray(yes, bool)
     log_likelihood = _by_kappa(odds, is_true)  # (n, G)
@@ -114,20 +162,24 @@ def fit_completeness(
     by_word = np.zeros((len(n_given), len(_GRID)))
     np.add.at(by_word, word, log_likelihood)
     posterior = _normalised(by_word + prior)  # (V, G)
-    share = 1 / (1 + _GRID)
-    mean = posterior @ share
-    deviation = np.sqrt(np.maximum(posterior @ share**2 - mean**2, 0))
-    total, spread = _left_out_altogether(odds, stratum, is_true, absent_odds)
+    kappa = 1 / (posterior @ (1 / (1 + _GRID))) - 1
+    share = (n_given[:, None] + _EDGE) / (n_given[:, None] + _EDGE + _GRID * absent_odds.sum(axis=1)[:, None])
+    mean = (posterior * share).sum(axis=1)
+    deviation = np.sqrt(np.maximum((posterior * share**2).sum(axis=1) - mean**2, 0))
+    total, spread = _left_out_altogether(odds, stratum, is_true, absent_odds.sum(axis=0))
     given = float(n_given.sum())
     overall = given / max(given + total, _EDGE)
-    return Completeness(mean, deviation, overall, spread * overall / max(given + total, _EDGE), len(word))
+    uncertain = spread * overall / max(given + total, _EDGE)
+    return Completeness(mean, deviation, kappa, overall, uncertain, len(word), photos or PhotoSlope())
 
 
 def odds_by_stratum(m: Floats, given: Any) -> Floats:
-    """Sums (6,) of m / (1 - m) over the pairs (D, V) that were not given, by stratum of m."""
-    absent = np.asarray(m)[~np.asarray(given, bool)]
+    """Sums (V, 6) of m / (1 - m) over the pairs (D, V) that were not given, by word and stratum of m."""
+    row, word = np.nonzero(~np.asarray(given, bool))
+    absent, n = np.asarray(m)[row, word], len(STRATA) + 1
     odds = absent / np.maximum(1 - absent, _EDGE)
-    return np.bincount(np.digitize(absent, STRATA), odds, len(STRATA) + 1).astype(np.float64)
+    key = word * n + np.digitize(absent, STRATA)
+    return np.bincount(key, odds, np.shape(m)[1] * n).reshape(-1, n).astype(np.float64)
 
 
 def _centre(
@@ -139,14 +191,16 @@ def _centre(
     kept = _proportional(stratum, yes)
     found = []
     for slope in _SLOPES:
-        expected = odds[kept] * np.exp(slope * z[word[kept]])
-        kappa = (yes[kept].sum() + 0.5) / (expected.sum() + 0.5)
-        rho = np.clip(kappa * expected, 1e-6, _MOST_LIKELY)
-        log_density = np.where(yes[kept], np.log(rho), np.log1p(-rho)).sum() - slope**2 / (
-            2 * _SLOPE_VARIANCE
-        )
-        found.append((log_density, np.log(kappa) + slope * z))
+        height, kappa = _profile(odds[kept] * np.exp(slope * z[word[kept]]), yes[kept])
+        found.append((height - slope**2 / (2 * _SLOPE_VARIANCE), np.log(kappa) + slope * z))
     return max(found, key=lambda one: float(one[0]))[1]
+
+
+def _profile(expected: Floats, yes: NDArray[np.bool_]) -> tuple[float, float]:
+    """The log-likelihood of answers (n,) to questions with such odds, and kappa, the ratio of yeses and odds."""
+    kappa = (float(yes.sum()) + 0.5) / (float(expected.sum()) + 0.5)
+    rho = np.clip(kappa * expected, 1e-6, _MOST_LIKELY)
+    return float(np.where(yes, np.log(rho), np.log1p(-rho)).sum()), kappa
 
 
 def _proportional(stratum: NDArray[np.int64], yes: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -8,8 +8,15 @@ from numpy.typing import NDArray
 
 from topicture.annotations.choice.presence import JudgedPairs, cross_fitted
 from topicture.annotations.choice.trials import HeldOut
-from topicture.annotations.shift.calibration import Calibration, Evidence, Untagged, calibrate
-from topicture.annotations.shift.completeness import Completeness, fit_completeness, left_out, odds_by_stratum
+from topicture.annotations.shift.calibration import Calibration, calibrate
+from topicture.annotations.shift.completeness import (
+    Completeness,
+    fit_completeness,
+    fit_photo_slope,
+    left_out,
+    odds_by_stratum,
+)
+from topicture.annotations.shift.evidence import Evidence, Untagged
 from topicture.annotations.shift.worlds import TAGS, FarWorld
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
@@ -96,19 +103,16 @@ def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple
 
     m = np.clip(honest(given[rows]), 0, 1 - 1e-6)
     row, word = np.nonzero(asked[rows])
-    odds = np.where(given[rows], 0.0, m / (1 - m))
-    found = fit_completeness(
-        m[row, word],
-        word,
-        truth[rows][row, word],
-        given[rows].sum(axis=0).astype(np.float64),
-        odds_by_stratum(m, given[rows]),
-    )
+    yes, n_tags = truth[rows][row, word], given[rows].sum(axis=1)
+    photos = fit_photo_slope(m[row, word], yes, n_tags[row], float(n_tags.mean()))
+    m = photos.tilted(m, n_tags[:, None])
+    counts = given[rows].sum(axis=0).astype(np.float64)
+    found = fit_completeness(m[row, word], word, yes, counts, odds_by_stratum(m, given[rows]), photos)
     soft = truth.astype(np.float64)
-    targets = np.where(given[rows], 1.0, np.minimum(found.odds * odds, 1.0))
+    targets = np.where(given[rows], 1.0, np.minimum(found.odds * m / (1 - m), 1.0))
     for _ in range(EM_STEPS):
         targets = np.where(answered[rows], truth[rows], targets)
-        targets = np.where(given[rows], 1.0, left_out(honest(targets), found.words))
+        targets = np.where(given[rows], 1.0, left_out(honest(targets), found.of_photos(n_tags)))
     soft[rows] = np.where(answered[rows], truth[rows], targets)
     return found, soft
 
@@ -117,6 +121,11 @@ def differing(world: FarWorld | None) -> str:
     """One line for people where tagged and untagged photos differ; empty where they do not."""
     if world is None or world.share < MOST_FAR:
         return ""
+    if world.kind == TAGS:
+        return (
+            "No two tags occur together, so no photo says what it lacks: probabilities are guesses until questions are "
+            "answered ('topicture review --order random')."
+        )
     return (
         f"Tagged and untagged photos differ: {world.share:.0%} of the untagged ones are unlike what is tagged. Figures "
         f"are for such photos, judged while whole groups were hidden ({world.kind}); tag some of them to be told more."

@@ -10,7 +10,7 @@ import numpy as np
 from topicture.annotations.choice.presence import JudgedPairs, calibration_error, reliability, thresholds
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
 from topicture.annotations.shift.completeness import Completeness
-from topicture.annotations.shift.worlds import FarWorld, find_worlds
+from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
 from topicture.app.learning.calibrating import Trusted, differing, some_untagged, trust
 from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, save_learned
@@ -125,7 +125,7 @@ def learn(
             model,
             training_tags.judged[kept],
             groups=groups,
-            far_groups=None if world is None else world.groups,
+            far_groups=None if world is None or world.kind == TAGS else world.groups,
             budget_seconds=budget_seconds,
             budget_bytes=budget_bytes,
             seed=seed,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topicture.annotations.shift.completeness import STRATA
+from topicture.annotations.shift.completeness import SHARES, STRATA
 from topicture.app.learning.reports import load_report
 from topicture.app.verbs.asking.left_out import Absent, absent_words, has_index, left_out
 from topicture.app.verbs.asking.question import Question
@@ -113,7 +113,7 @@ def missing_words(
 
 
 def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Question]:
-    """n questions at random about words that tagged photos have not, as many from each stratum of probability.
+    """n questions at random about words that tagged photos have not, most from strata in which answers tell most.
 
     All pairs are counted first, word by word; then only the words that were drawn are looked at again. Where there is
     no index yet, there are none.
@@ -131,7 +131,7 @@ def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Ques
     left = n
     for number, stratum in enumerate(kinds.tolist()):
         size = int(ends[-1, stratum])
-        wanted = min(size, left // (len(kinds) - number))
+        wanted = min(size, round(left * SHARES[stratum] / sum(SHARES[one] for one in kinds[number:])))
         left -= wanted
         for lot in rng.choice(size, wanted, replace=False).tolist():
             at = int(np.searchsorted(ends[:, stratum], lot, side="right")) - 1

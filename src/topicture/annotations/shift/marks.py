@@ -1,0 +1,109 @@
+r"""Tags that mark a few photos each: no photo says what it lacks, and most photos that have a tag do not carry it.
+
+Where no two tags occur together (`worlds.TAGS`), a model that was shown tagged photos alone can't say "none of these".
+All others are unlabelled, a mixture of photos with the tag and without. A ridge regression tells the tagged photos of
+each word from all others, which count as 0,
+
+    f_iw = mean_w + x_i'W_w,     x_i: the photo's row on the first K principal axes.
+
+Let u be the number of unlabelled photos that have a higher f than a photo: its rank. Presence falls with it,
+
+    P(u) = top / (1 + (u / a)^b),     n_w = sum over u of P(u),
+
+n_w being the number of unlabelled photos with the tag. Tagged photos are thought a random sample of those with the tag:
+their ranks, each with the score that it would have had untagged, (1 - h_i) times the one with the photo left out, have
+the density P(u) / n_w. P is its mean under the posterior of a and b, ln a flat and ln b ~ N(ln 1.5, 0.09), on a grid.
+How pure the first ranks are, `top`, no tagged photo can tell: 0.97 is what was seen in made-up libraries (section on
+photos that are no random sample in docs/models.md), until answers correct it (`answered`).
+
+Symbol -> code, shape:  W -> weights K V | mean -> offset V | f at some ranks, P there -> scores, presence, both V G
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicture.models.baselines.ridge import fit_ridge
+
+__all__ = ["COUNTED_ON", "MOST_COUNTED", "Marks", "fit_marks", "presence_by_rank"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+N_AXES = 128  # K; with more, photos that were learned from as unlabelled would be told by heart
+TOP = 0.97
+COUNTED_ON = 0.9  # share of what is told that may be counted on before any answer
+MOST_COUNTED = 2000  # photos that it is counted on
+_RIDGES = tuple(10.0**k for k in np.arange(-1.0, 2.01, 0.25))
+_SLOPES = np.geomspace(1.2, 8.0, 25)  # b
+_USUAL_SLOPE, _SLOPE_DEVIATION = 1.5, 0.3
+_N_WIDTHS, _N_RANKS = 80, 100
+
+
+class Marks(NamedTuple):
+    """A fitted regression and what its scores mean; `marks(rows)` is (D, V)."""
+
+    middle: Floats  # (L,) of unit rows
+    axes: Floats  # (L, K)
+    weights: Floats
+    offset: Floats
+    scores: Floats  # ascending
+    presence: Floats
+
+    def __call__(self, rows: Any) -> Floats:
+        """Presence (D, V) of photos with unit rows (D, L), each by itself."""
+        f = (np.asarray(rows, np.float64) - self.middle) @ self.axes @ self.weights + self.offset
+        found = np.empty_like(f)
+        for word, (scores, presence) in enumerate(zip(self.scores, self.presence, strict=True)):
+            found[:, word] = np.interp(f[:, word], scores, presence)
+        return found
+
+
+def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:
+    """From unit rows (D, L), the words that photos carry (D, V), and which photos carry none, (D,)."""
+    dense = np.asarray(rows, np.float64)
+    middle = dense.mean(axis=0)
+    centred = dense - middle
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :N_AXES]
+    x, y = centred @ axes, np.asarray(given, np.float64)
+    offset = y.mean(axis=0)
+    weights, ridge = fit_ridge(x, y - offset, _RIDGES)
+    f = x @ weights + offset
+    leverage = ((x @ np.linalg.inv(x.T @ x + ridge * np.eye(x.shape[1]))) * x).sum(axis=1)
+    untagged = f - leverage[:, None] * y  # where y is 1: (1 - h) times y - (y - f) / (1 - h)
+    n = int(unlabelled.sum())
+    at = np.unique(np.round(np.geomspace(1, n, _N_RANKS)).astype(np.int64)) - 1
+    scores, presence = np.empty((2, y.shape[1], len(at)))
+    for word in range(y.shape[1]):
+        others = np.sort(f[unlabelled, word])
+        ranks = n - np.searchsorted(others, untagged[given[:, word], word])
+        scores[word] = others[::-1][at][::-1]
+        presence[word] = presence_by_rank(ranks, n)(at)[::-1]
+    return Marks(middle, axes, weights, offset, scores, presence)
+
+
+def presence_by_rank(ranks: Any, n_unlabelled: int) -> Any:
+    """P as a function of ranks, from those of tagged photos (n,) among unlabelled ones."""
+    widths = np.geomspace(0.5, 2 * n_unlabelled, _N_WIDTHS)
+    a, b = (grid.ravel() for grid in np.meshgrid(widths, _SLOPES))  # (W,)
+    every, weight = _spread_out(n_unlabelled)
+    log_n = np.log((weight / (1 + (every / a[:, None]) ** b[:, None])).sum(axis=1))
+    seen = np.asarray(ranks, np.float64) + 0.5
+    log_density = -np.log1p((seen / a[:, None]) ** b[:, None]).sum(axis=1) - len(seen) * log_n
+    log_density -= (np.log(b) - np.log(_USUAL_SLOPE)) ** 2 / (2 * _SLOPE_DEVIATION**2)
+    posterior = np.exp(log_density - log_density.max())
+    posterior /= posterior.sum()
+
+    def presence(at: Any) -> Floats:
+        u = np.asarray(at, np.float64) + 0.5
+        return TOP * (posterior[:, None] / (1 + (u / a[:, None]) ** b[:, None])).sum(axis=0)
+
+    return presence
+
+
+def _spread_out(n: int) -> tuple[Floats, Floats]:
+    """Some of n ranks, the first ones all, and for how many each of them stands."""
+    edges = np.unique(np.round(np.geomspace(1, n, 4 * _N_RANKS)).astype(np.int64))
+    starts = np.concatenate([[0], edges[:-1]])
+    return (starts + edges) / 2, (edges - starts).astype(np.float64)

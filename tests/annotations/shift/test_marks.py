@@ -1,0 +1,95 @@
+"""Tags that mark a few photos each: scores as if untagged, presence by rank, recovery, and photos that have none."""
+
+import numpy as np
+import pytest
+
+from topicture.annotations.shift import marks as shift_marks
+from topicture.annotations.shift.marks import TOP, fit_marks, presence_by_rank
+from topicture.models.neighbours import unit_rows
+
+
+def looks(rng, n_tags=4, n_each=120, n_others=1500, n_columns=12):
+    """Photos around a centre per tag, and others anywhere; which of them have which tag."""
+    centres = rng.normal(0, 1, (n_tags, n_columns))
+    kind = np.repeat(np.arange(n_tags), n_each)
+    rows = np.vstack(
+        [centres[kind] + rng.normal(0, 0.45, (len(kind), n_columns)), rng.normal(0, 1, (n_others, n_columns))]
+    )
+    truth = np.zeros((len(rows), n_tags), bool)
+    truth[np.arange(len(kind)), kind] = True
+    given = np.zeros_like(truth)
+    for tag in range(n_tags):
+        given[rng.permutation(np.flatnonzero(truth[:, tag]))[:40], tag] = True
+    return unit_rows(rows - rows.mean(axis=0)), truth, given
+
+
+def test_presence_is_the_posterior_mean_by_enumeration(monkeypatch):
+    """All ranks and all pairs of a and b, one by one."""
+    monkeypatch.setattr(shift_marks, "_N_WIDTHS", 7)
+    monkeypatch.setattr(shift_marks, "_SLOPES", np.array([1.3, 2.0, 4.0]))
+    n, ranks = 12, [0, 0, 1, 3, 7]
+    total, weighted = 0.0, np.zeros(n)
+    for a in np.geomspace(0.5, 2 * n, 7):
+        for b in (1.3, 2.0, 4.0):
+            fall = np.array([1 / (1 + ((u + 0.5) / a) ** b) for u in range(n)])
+            density = np.prod([fall[u] / fall.sum() for u in ranks])
+            density *= np.exp(
+                -((np.log(b) - np.log(shift_marks._USUAL_SLOPE)) ** 2) / (2 * shift_marks._SLOPE_DEVIATION**2)
+            )
+            total += density
+            weighted += density * TOP * fall
+    np.testing.assert_allclose(presence_by_rank(ranks, n)(np.arange(n)), weighted / total, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("a", "b"), [(30.0, 1.5), (100.0, 2.5), (300.0, 1.5)])
+def test_ranks_recover_how_many_photos_have_the_tag(rng, a, b):
+    n = 4000
+    every = np.arange(n)
+    true = TOP / (1 + ((every + 0.5) / a) ** b)
+    errors = []
+    for _ in range(10):
+        ranks = rng.choice(every, 60, p=true / true.sum())
+        found = presence_by_rank(ranks, n)(every)
+        assert (np.diff(found) < 0).all()
+        assert found.max() <= TOP
+        errors.append(np.log(found.sum() / true.sum()))
+    assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(10) + 0.1
+    assert np.std(errors) < 0.35
+
+
+def test_a_tagged_photo_is_scored_as_if_it_were_untagged(rng, monkeypatch):
+    """Exactly what the regression says once its tag is taken away."""
+    rows, _, given = looks(rng, n_tags=2, n_each=60, n_others=150, n_columns=6)
+    monkeypatch.setattr(shift_marks, "_RIDGES", (2.0,))
+    x = rows - rows.mean(axis=0)
+    photo = int(np.flatnonzero(given[:, 0])[3])
+    y = given.astype(float)
+    hat = x @ np.linalg.inv(x.T @ x + 2.0 * np.eye(6)) @ x.T
+    offset = y.mean(axis=0)
+    without = y.copy()
+    without[photo, 0] = 0
+    told = hat @ (y - offset) + offset - np.diag(hat)[:, None] * y
+    direct = hat @ (without - offset) + offset
+    assert told[photo, 0] == pytest.approx(direct[photo, 0])
+    marks = fit_marks(rows, given, ~given.any(axis=1))
+    fitted = (rows - marks.middle) @ marks.axes @ marks.weights + marks.offset
+    np.testing.assert_allclose(fitted, hat @ (y - offset) + offset, atol=1e-6)
+
+
+def test_photos_without_any_tag_are_told_so(rng):
+    """A third of the photos that look like a tag have it; three quarters of all have none."""
+    rows, truth, given = looks(rng)
+    unlabelled = ~given.any(axis=1)
+    told = fit_marks(rows, given, unlabelled)(rows)[unlabelled]
+    true = truth[unlabelled]
+    assert told.sum() == pytest.approx(true.sum(), rel=0.35)
+    sure = told >= 0.7
+    assert sure.sum() > 50
+    assert abs(told[sure].mean() - true[sure].mean()) < 0.12
+    assert told[~true.any(axis=1)].max(axis=1).mean() < 0.15
+
+
+def test_a_photo_is_told_the_same_by_itself(rng):
+    rows, _, given = looks(rng)
+    marks = fit_marks(rows, given, ~given.any(axis=1))
+    np.testing.assert_allclose(marks(rows[:1]), marks(rows)[:1], rtol=1e-9)
