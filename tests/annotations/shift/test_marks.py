@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from topicture.annotations.shift import marks as shift_marks
-from topicture.annotations.shift.marks import TOP, fit_marks, presence_by_rank
+from topicture.annotations.shift.marks import TOP, are_marks, fit_marks, presence_by_rank
 from topicture.models.neighbours import unit_rows
 
 
@@ -87,6 +88,13 @@ def test_photos_without_any_tag_are_told_so(rng):
     assert sure.sum() > 50
     assert abs(told[sure].mean() - true[sure].mean()) < 0.12
     assert told[~true.any(axis=1)].max(axis=1).mean() < 0.15
+
+
+def test_one_or_two_words_that_never_occur_together_are_marks():
+    assert are_marks(np.array([[1], [0]]))
+    assert are_marks(sparse.csr_array(np.array([[1.0, 0], [0, 1], [0, 0]])))
+    assert not are_marks(np.array([[1, 1], [0, 1]]))
+    assert not are_marks(np.eye(3))  # groups of a world tell
 
 
 def test_a_photo_is_told_the_same_by_itself(rng):

@@ -30,8 +30,8 @@ from topicture.annotations.shift.answered import (
 )
 from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
 from topicture.annotations.shift.evidence import Evidence
-from topicture.annotations.shift.marks import COUNTED_ON, MOST_COUNTED, Marks, fit_marks
-from topicture.annotations.shift.worlds import TAGS, Worlds, centre_of, look_rows
+from topicture.annotations.shift.marks import COUNTED_ON, MOST_COUNTED, Marks, are_marks, fit_marks
+from topicture.annotations.shift.worlds import FEWEST_UNTAGGED, TAGS, Worlds, centre_of, look_rows
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 
@@ -103,9 +103,10 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
     )
     pairs, far_share = JudgedPairs.of(honest, truth[rows], known[rows]), None
     samples: list[Sample] | None = None
-    if evidence.world is not None and evidence.world.kind == TAGS:
-        found, pairs = _with_marks(found, evidence)
-        samples = []  # no hidden group tells how far promises are off
+    given: Bools = np.asarray((truth > 0.5) & evidence.captioned[:, None])
+    if centre is not None and (are_marks(given) if evidence.world is None else evidence.world.kind == TAGS):
+        found, pairs = _with_marks(found, pairs, evidence, given)
+        samples = [] if found.marks is not None else None  # no hidden group tells how far promises are off
     elif evidence.far is not None and evidence.world is not None:
         found, pairs, far_share, samples = _with_far_world(found, pairs, honest, rows, evidence, seed)
     return _with_answers(found, pairs, evidence, asked, far_share, samples)
@@ -116,15 +117,18 @@ def _both_ways(truth: Any, known: Bools) -> bool:
     return bool((judged > 0).any() and (judged < 1).any())
 
 
-def _with_marks(found: Calibration, evidence: Evidence) -> tuple[Calibration, JudgedPairs]:
+def _with_marks(
+    found: Calibration, pairs: JudgedPairs, evidence: Evidence, given: Bools
+) -> tuple[Calibration, JudgedPairs]:
     """Presence by looks, and pairs of unlabelled photos, of which less is counted on than is told."""
     looks = look_rows(evidence.corpus, found.centre)
     unlabelled: Bools = np.asarray(~evidence.known.any(axis=1))
-    given: Bools = np.asarray((evidence.truth > 0.5) & evidence.captioned[:, None])
     if evidence.untagged is not None and unlabelled.sum() < len(evidence.untagged.p):
         looks = np.vstack([looks, look_rows(evidence.untagged.corpus, found.centre)])
         given = np.vstack([given, np.zeros(evidence.untagged.p.shape, bool)])
         unlabelled = np.append(np.zeros(len(unlabelled), bool), np.ones(len(evidence.untagged.p), bool))
+    if unlabelled.sum() < FEWEST_UNTAGGED:  # nothing to compare with
+        return found, pairs
     marks = fit_marks(looks, given, unlabelled)
     told = marks(looks[unlabelled][:MOST_COUNTED])
     pairs = JudgedPairs.of(told, COUNTED_ON * told, np.ones(told.shape, bool))

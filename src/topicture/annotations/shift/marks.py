@@ -1,8 +1,8 @@
 r"""Tags that mark a few photos each: no photo says what it lacks, and most photos that have a tag do not carry it.
 
-Where no two tags occur together (`worlds.TAGS`), a model that was shown tagged photos alone can't say "none of these".
-All others are unlabelled, a mixture of photos with the tag and without. A ridge regression tells the tagged photos of
-each word from all others, which count as 0,
+Where no two tags occur together (`worlds.TAGS`, or one or two tags in all), a model that was shown tagged photos alone
+can't say "none of these". All others are unlabelled, a mixture of photos with the tag and without. A ridge regression
+tells the tagged photos of each word from all others, which count as 0,
 
     f_iw = mean_w + x_i'W_w,     x_i: the photo's row on the first K principal axes.
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from topicture.models.baselines.ridge import fit_ridge
 
-__all__ = ["COUNTED_ON", "MOST_COUNTED", "Marks", "fit_marks", "presence_by_rank"]
+__all__ = ["COUNTED_ON", "MOST_COUNTED", "Marks", "are_marks", "fit_marks", "presence_by_rank"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -35,6 +35,7 @@ N_AXES = 128  # K; with more, photos that were learned from as unlabelled would 
 TOP = 0.97
 COUNTED_ON = 0.9  # share of what is told that may be counted on before any answer
 MOST_COUNTED = 2000  # photos that it is counted on
+_FEW_WORDS = 2
 _RIDGES = tuple(10.0**k for k in np.arange(-1.0, 2.01, 0.25))
 _SLOPES = np.geomspace(1.2, 8.0, 25)  # b
 _USUAL_SLOPE, _SLOPE_DEVIATION = 1.5, 0.3
@@ -58,6 +59,11 @@ class Marks(NamedTuple):
         for word, (scores, presence) in enumerate(zip(self.scores, self.presence, strict=True)):
             found[:, word] = np.interp(f[:, word], scores, presence)
         return found
+
+
+def are_marks(given: Any) -> bool:
+    """Whether one or two words, never together, are all that photos (D, V) carry: too few groups for another world."""
+    return bool(given.shape[1] <= _FEW_WORDS and (given.sum(axis=1) <= 1).all())
 
 
 def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:

@@ -30,6 +30,7 @@ from topicture.models.look_alikes import runs
 from topicture.models.neighbours import blocks, unit_rows
 
 __all__ = [
+    "FEWEST_UNTAGGED",
     "SHOOTS",
     "TAGS",
     "FarWorld",

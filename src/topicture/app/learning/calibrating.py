@@ -17,7 +17,7 @@ from topicture.annotations.shift.completeness import (
     odds_by_stratum,
 )
 from topicture.annotations.shift.evidence import Evidence, Untagged
-from topicture.annotations.shift.worlds import TAGS, FarWorld
+from topicture.annotations.shift.worlds import FarWorld
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
 
@@ -68,8 +68,7 @@ def trust(
     calibration, judged, pairs = calibrate(evidence, seed=seed)
     n_answers = int((known & ~captioned[:, None]).sum())
     # Where no two tags occur together, a photo without one was never said to lack it: only answers vouch for others.
-    unheard = world is not None and world.kind == TAGS and n_answers < FEWEST_ANSWERS
-    if unheard:
+    if calibration.marks is not None and n_answers < FEWEST_ANSWERS:
         pairs = pairs.at(np.zeros(len(pairs.word), bool))
     return Trusted(calibration, judged, pairs, completeness)
 
@@ -117,15 +116,15 @@ def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple
     return found, soft
 
 
-def differing(world: FarWorld | None) -> str:
+def differing(world: FarWorld | None, calibration: Calibration) -> str:
     """One line for people where tagged and untagged photos differ; empty where they do not."""
-    if world is None or world.share < MOST_FAR:
-        return ""
-    if world.kind == TAGS:
+    if calibration.marks is not None:
         return (
             "No two tags occur together, so no photo says what it lacks: probabilities are guesses until questions are "
             "answered ('topicture review --order random')."
         )
+    if world is None or world.share < MOST_FAR:
+        return ""
     return (
         f"Tagged and untagged photos differ: {world.share:.0%} of the untagged ones are unlike what is tagged. Figures "
         f"are for such photos, judged while whole groups were hidden ({world.kind}); tag some of them to be told more."

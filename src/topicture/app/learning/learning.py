@@ -10,6 +10,7 @@ import numpy as np
 from topicture.annotations.choice.presence import JudgedPairs, calibration_error, reliability, thresholds
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
 from topicture.annotations.shift.completeness import Completeness
+from topicture.annotations.shift.marks import are_marks
 from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
 from topicture.app.learning.calibrating import Trusted, differing, some_untagged, trust
 from topicture.app.learning.choosing import choose_and_fit
@@ -137,7 +138,7 @@ def learn(
         report("Weighing the answers", 0, None)
         trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed)
         report("Weighing the answers", 1, 1)
-        pairs, warning = trusted.pairs, differing(world)
+        pairs, warning = trusted.pairs, differing(world, trusted.calibration)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
         overlaps = asking_about_marks(catalog, looked_at, corpus, recipe, seed) if regions else None
@@ -211,7 +212,9 @@ def _trusted(
 ) -> Trusted:
     """How far the model is to be trusted, found on the photos that there are answers for where all are too many."""
     untagged = None
-    if world is not None:  # of all photos: those that there are answers for are tagged
+    if world is not None or are_marks(
+        corpus.captions
+    ):  # of all photos: those that there are answers for are tagged
         untagged = some_untagged(corpus, tags.judged[kept], places, annotator.annotate, seed)
     if len(corpus) * corpus.n_words <= MOST_PAIRS:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
