@@ -47,6 +47,20 @@ def open_suggestions(catalog):
     return {(each.image, each.word): each.probability for each in catalog.suggestions.open(1)}
 
 
+def test_false_tags_are_words_of_captions_that_a_person_took_back(catalog):
+    image = add(catalog)
+    for word in WORDS[:3]:
+        decide(catalog, image, word, source="import")
+    decide(catalog, image, "rose")
+    assert catalog.decisions.n_taken_back() == 0
+    decide(catalog, image, "cat", "rejected")
+    decide(catalog, image, "rose", "rejected")  # was an answer, not a caption
+    decide(catalog, image, "dog", "rejected", source="delete")
+    assert catalog.decisions.n_taken_back() == 1
+    catalog.decisions.decide([Decision(image, "cat", "present")], "review")
+    assert catalog.decisions.n_taken_back() == 0
+
+
 # --- Merging and renaming -------------------------------------------------------------------------------------
 
 

@@ -17,23 +17,29 @@ from topicture.annotations.shift.completeness import (
     left_out,
     observed_log_likelihood,
     odds_by_stratum,
+    rightly_given,
 )
 
 
-@pytest.mark.parametrize(("p", "c"), list(itertools.product((0.05, 0.5, 0.97), (0.1, 0.6, 1.0))))
-def test_the_e_step_is_the_posterior_by_enumeration(p, c):
+@pytest.mark.parametrize(
+    ("p", "c", "e"), list(itertools.product((0.05, 0.5, 0.97), (0.1, 0.6, 1.0), (0.0, 0.02)))
+)
+def test_the_e_step_is_the_posterior_by_enumeration(p, c, e):
     joint = {
-        (y, t): (p if y else 1 - p) * ((c if t else 1 - c) if y else float(not t))
+        (y, t): (p if y else 1 - p) * ((c if y else e) if t else (1 - c if y else 1 - e))
         for y in (0, 1)
         for t in (0, 1)
     }
-    assert left_out(np.array([p]), c)[0] == pytest.approx(joint[1, 0] / (joint[0, 0] + joint[1, 0]))
+    assert left_out(np.array([p]), c, e)[0] == pytest.approx(joint[1, 0] / (joint[0, 0] + joint[1, 0]))
+    assert rightly_given(np.array([p]), c, e)[0] == pytest.approx(joint[1, 1] / (joint[0, 1] + joint[1, 1]))
     given = np.array([True, False])
     expected = np.log(joint[1, 1] + joint[0, 1]) + np.log(joint[1, 0] + joint[0, 0])
-    assert observed_log_likelihood(np.array([p, p]), given, c) == pytest.approx(expected)
+    assert observed_log_likelihood(np.array([p, p]), given, c, e) == pytest.approx(expected)
 
 
 def test_the_limits():
+    np.testing.assert_array_equal(rightly_given(np.array([0.0, 0.3]), 0.5), 1)  # no false tags
+    assert rightly_given(np.array([0.0]), 0.5, 0.01)[0] == 0
     p = np.linspace(0, 1, 11)
     np.testing.assert_array_equal(left_out(p[:-1], 1.0), 0)  # complete tags: absent means no, as it was
     np.testing.assert_allclose(left_out(p, 1e-12), p)  # nothing is ever given: what is absent tells nothing
@@ -63,6 +69,16 @@ def test_em_never_lowers_the_observed_likelihood(rng):
 
     p, targets = complete(fit, given, c, np.full(given.shape, 0.3), n_steps=60)
     assert (np.diff(heights) >= -1e-9).all()
+    heights_with_false = []
+
+    def fit_with_false(targets):
+        p = np.stack([targets[stratum == s].mean(axis=0) for s in range(5)])[stratum]
+        heights_with_false.append(observed_log_likelihood(p, given, c, 0.01))
+        return p
+
+    _, soft = complete(fit_with_false, given, c, np.full(given.shape, 0.3), n_steps=30, e=0.01)
+    assert (np.diff(heights_with_false) >= -1e-9).all()
+    assert (soft[given] < 1).all()
     shares = np.stack([given[stratum == s].mean(axis=0) for s in range(5)])
     np.testing.assert_allclose(
         p, np.minimum(shares / c, 1)[stratum], atol=0.02

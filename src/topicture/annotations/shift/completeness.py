@@ -1,6 +1,7 @@
 r"""Tags that an owner left out, as latent variables (docs/models.md, completeness).
 
-y: the word is true of the photo, t: it was given, m = P(t = 1 | photo), which hidden folds tell, c = P(t = 1 | y = 1).
+y: the word is true of the photo, t: it was given, m = P(t = 1 | photo), which hidden folds tell, c = P(t = 1 | y = 1),
+e = P(t = 1 | y = 0), the rate of false tags; it is small, and where nothing else is said, 0.
 
     m = p c,     P(y = 1 | t = 0) = rho = p (1 - c) / (1 - p c) = kappa m / (1 - m),     kappa = (1 - c) / c.
 
@@ -20,8 +21,9 @@ whose odds m / (1 - m) sum to e_h, and kappa_h ~ Gamma(a, a / kappa) before them
 kappa), and the odds O_h of all absent pairs make kappa_h O_h words that were left out. kappa is the ratio of yeses
 and odds in the strata below 0.35: above, rho is no longer proportional to the odds.
 
-EM for p given c: rho completes the captions, p is fitted to completed captions; t ln(p c) + (1 - t) ln(1 - p c) never
-falls (`observed_log_likelihood`).
+EM for p given c and e: rho completes the captions, a given word is true with p c / (p c + (1 - p) e), p is fitted to
+that; t ln m + (1 - t) ln(1 - m) with m = p c + (1 - p) e never falls (`observed_log_likelihood`). e is told by words
+that an owner gave and that a person took back: that many, and half a one, among all pairs that were not given.
 
 Symbol -> code, shape:  rho -> D V | kappa -> odds V | g -> PhotoSlope.slope
 """
@@ -39,11 +41,13 @@ __all__ = [
     "PhotoSlope",
     "complete",
     "completed_captions",
+    "false_rate",
     "fit_completeness",
     "fit_photo_slope",
     "left_out",
     "observed_log_likelihood",
     "odds_by_stratum",
+    "rightly_given",
 ]
 
 Floats = NDArray[np.float64]
@@ -104,25 +108,43 @@ class PhotoSlope(NamedTuple):
         return odds / (1 + odds)
 
 
-def left_out(p: Floats, c: Any) -> Floats:
+def left_out(p: Floats, c: Any, e: float = 0.0) -> Floats:
     """rho (D, V): how probably an absent word is true, for its presence p (D, V) and completeness c (V,) or (D, V)."""
-    return np.minimum(p * (1 - c) / np.maximum(1 - p * c, _EDGE), 1.0)
+    return np.minimum(p * (1 - c) / np.maximum(1 - _given_share(p, c, e), _EDGE), 1.0)
 
 
-def observed_log_likelihood(p: Floats, given: Any, c: Any) -> float:
-    """Sum of t ln(p c) + (1 - t) ln(1 - p c)."""
-    m = np.clip(p * c, _EDGE, 1 - _EDGE)
+def rightly_given(p: Floats, c: Any, e: float = 0.0) -> Floats:
+    """How probably a given word is true, (D, V)."""
+    return np.where(p > 0, p * c / np.maximum(_given_share(p, c, e), 1e-300), 1.0 if e == 0 else 0.0)
+
+
+def false_rate(n_taken_back: int, n_absent: int) -> float:
+    """e, from the words that were given and taken back, and the pairs that were not given."""
+    return (n_taken_back + 0.5) / (n_absent + n_taken_back + 1)
+
+
+def observed_log_likelihood(p: Floats, given: Any, c: Any, e: float = 0.0) -> float:
+    """Sum of t ln m + (1 - t) ln(1 - m), m = p c + (1 - p) e."""
+    m = np.clip(_given_share(p, c, e), _EDGE, 1 - _EDGE)
     return float(np.where(given, np.log(m), np.log1p(-m)).sum())
 
 
+def _given_share(p: Floats, c: Any, e: float) -> Floats:
+    return np.asarray(p * c + (1 - p) * e)
+
+
 def complete(
-    fit: Callable[[Floats], Floats], given: Any, c: Any, p: Floats, n_steps: int = 5
+    fit: Callable[[Floats], Floats], given: Any, c: Any, p: Floats, n_steps: int = 5, e: float = 0.0
 ) -> tuple[Floats, Floats]:
     """EM: `fit` gives p (D, V) for soft targets (D, V); the last p, and the targets that it was fitted to."""
-    targets = np.where(given, 1.0, left_out(p, c))
+
+    def targets_of(p: Floats) -> Floats:
+        return np.where(given, rightly_given(p, c, e), left_out(p, c, e))
+
+    targets = targets_of(p)
     for _ in range(n_steps):
         p = fit(targets)
-        targets = np.where(given, 1.0, left_out(p, c))
+        targets = targets_of(p)
     return p, targets
 
 

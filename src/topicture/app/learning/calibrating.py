@@ -11,10 +11,12 @@ from topicture.annotations.choice.trials import HeldOut
 from topicture.annotations.shift.calibration import Calibration, calibrate
 from topicture.annotations.shift.completeness import (
     Completeness,
+    false_rate,
     fit_completeness,
     fit_photo_slope,
     left_out,
     odds_by_stratum,
+    rightly_given,
 )
 from topicture.annotations.shift.evidence import Evidence, Untagged
 from topicture.annotations.shift.worlds import FarWorld
@@ -107,11 +109,13 @@ def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple
     m = photos.tilted(m, n_tags[:, None])
     counts = given[rows].sum(axis=0).astype(np.float64)
     found = fit_completeness(m[row, word], word, yes, counts, odds_by_stratum(m, given[rows]), photos)
+    e = false_rate(tags.taken_back, int((~given[rows]).sum()))
     soft = truth.astype(np.float64)
     targets = np.where(given[rows], 1.0, np.minimum(found.odds * m / (1 - m), 1.0))
     for _ in range(EM_STEPS):
         targets = np.where(answered[rows], truth[rows], targets)
-        targets = np.where(given[rows], 1.0, left_out(honest(targets), found.of_photos(n_tags)))
+        p_now, c = honest(targets), found.of_photos(n_tags)
+        targets = np.where(given[rows], rightly_given(p_now, c, e), left_out(p_now, c, e))
     soft[rows] = np.where(answered[rows], truth[rows], targets)
     return found, soft
 

@@ -45,6 +45,7 @@ class TrainingTags:
     given : (D, V) bool, the word is in that caption, rather than an answer to a question
     asked : (D, V) bool, an answer to a question that was drawn at random ("did you leave this out?")
     too_rare : words that too few photos carry
+    taken_back : how many words of owners' captions a person rejected later
     """
 
     images: list[LivingImage]
@@ -57,6 +58,7 @@ class TrainingTags:
     given: Any
     asked: Any
     too_rare: tuple[str, ...]
+    taken_back: int = 0
 
     @property
     def judged(self) -> NDArray[np.bool_]:
@@ -146,7 +148,16 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
             captions[row].append(word)
     tables = _tables(np.frombuffer(at, np.int64), np.frombuffer(said, np.int8), captioned, len(frequent))
     rare = tuple(sorted(word for word, n in counts.items() if n < min_count))
-    return TrainingTags(images, Vocabulary(frequent), captions, captioned=captioned, too_rare=rare, **tables)
+    taken_back = catalog.decisions.n_taken_back()
+    return TrainingTags(
+        images,
+        Vocabulary(frequent),
+        captions,
+        captioned=captioned,
+        too_rare=rare,
+        taken_back=taken_back,
+        **tables,
+    )
 
 
 def _tables(

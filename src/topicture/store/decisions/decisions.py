@@ -281,6 +281,17 @@ class Decisions:
             ).fetchone()[0]
         )
 
+    def n_taken_back(self) -> int:
+        """Words that were in owners' captions, and that a person rejected since: false tags."""
+        marks = ", ".join(f"'{source}'" for source in CAPTIONING)
+        return int(
+            self._db.execute(
+                "SELECT count(*) FROM tags WHERE verdict = 'rejected' AND source != 'delete' AND EXISTS "
+                "(SELECT 1 FROM decisions AS d WHERE d.image = tags.image AND d.word = tags.word "
+                f"AND d.id < tags.decision AND d.verdict = 'present' AND d.source IN ({marks}))"
+            ).fetchone()[0]
+        )
+
     def word_counts(self) -> list[tuple[str, int, int]]:
         """(word, images that have it, images it was rejected for), most frequent first."""
         return self._db.execute(
