@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 from safetensors.numpy import save_file
-from text_encoders import N_CELLS, N_COLUMNS, write_network, write_table
+from text_encoders import END, N_CELLS, N_COLUMNS, START, model_bytes, write_network, write_table
 
 from topicture.errors import DataNotFound, ModelFileError
 from topicture.vision.networks import word_vectors as module
@@ -75,6 +76,35 @@ def test_encoders_of_other_shapes_say_the_same(tmp_path, looks, options):
     plain = word_vectors(write_network(tmp_path, looks), WORDS, workers=0)
     other = word_vectors(write_network(tmp_path, looks, **options), WORDS, workers=0)
     np.testing.assert_allclose(other, plain, rtol=1e-5, atol=1e-6)
+
+
+def echo(length):
+    """A graph that says what numbers it was given."""
+    nodes = [helper.make_node("Cast", ["input_ids"], ["ids"], to=onnx.TensorProto.FLOAT)]
+    given = helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, [1, length])
+    return model_bytes(
+        nodes, [given], helper.make_tensor_value_info("ids", onnx.TensorProto.FLOAT, [1, length]), {}
+    )
+
+
+def test_an_encoder_of_fixed_length_is_filled_up_with_end_marks(tmp_path, looks):
+    """As CLIP's are: they look at the first of these marks."""
+    network = write_network(tmp_path, looks)
+    (tmp_path / "text.onnx").write_bytes(echo(77))
+    ids = json.loads((tmp_path / "tokenizer.json").read_text())["model"]["vocab"]
+    (vector,) = word_vectors(network, ["rose"], workers=0)
+    said = [int(number) for number in vector]
+    assert said[:2] == [ids[START], ids["a</w>"]]
+    first_end = said.index(ids[END])
+    assert said[first_end - 1] == ids["rose</w>"]
+    assert said[first_end:] == [ids[END]] * (77 - first_end)
+
+
+def test_vectors_of_several_lengths_are_refused(tmp_path, looks):
+    network = write_network(tmp_path, looks)
+    (tmp_path / "text.onnx").write_bytes(echo("length"))
+    with pytest.raises(ModelFileError, match=r"text\.onnx"):
+        word_vectors(network, ["rose", "Rex"], workers=0)
 
 
 def test_the_prompt_is_what_the_manifest_says(tmp_path, looks):
