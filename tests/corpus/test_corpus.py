@@ -443,3 +443,40 @@ def test_what_nobody_can_write_to_is_not_copied(rng):
 def test_an_image_can_not_be_chosen_twice():
     with pytest.raises(CorpusError, match="occurs 2 times"):
         minimal()[[0, 1, 0]]
+
+
+# --- Vectors of words ----------------------------------------------------------------------------------------------
+
+
+def test_vectors_of_words_stay_with_every_part(tmp_path):
+    corpus = minimal(word_vectors=[[1], [2]])
+    assert corpus.word_vectors.tolist() == [[1.0], [2.0]]
+    assert not corpus.word_vectors.flags.writeable
+    corpus.save(tmp_path / "corpus")
+    cut = Corpus.concat([corpus[:2], corpus[2:]])
+    for other in (corpus[[2, 0]], corpus.without_captions(), cut, Corpus.load(tmp_path / "corpus")):
+        np.testing.assert_array_equal(other.word_vectors, corpus.word_vectors)
+    assert corpus != minimal()
+    assert minimal().word_vectors is None
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ([[1.0]], "word_vectors: 1 rows for a vocabulary of 2 words"),
+        ([[1.0, 2.0], [3.0, 4.0]], "word_vectors: 2 columns, but the descriptor has 1"),
+        ([[1.0], [np.nan]], "word_vectors: 'sea': a value is not a finite number"),
+        ([[np.inf], [1.0]], "word_vectors: 'sky': a value is not a finite number"),
+        ([1.0, 2.0], "word_vectors: expected a matrix"),
+        ([["a"], ["b"]], "word_vectors: expected a matrix of numbers"),
+    ],
+)
+def test_bad_vectors_of_words_are_refused(vectors, message):
+    with pytest.raises(CorpusError, match=message):
+        minimal(word_vectors=vectors)
+
+
+def test_concat_of_other_vectors_is_refused():
+    parts = [minimal(word_vectors=[[1], [2]])[:2], minimal(word_vectors=[[1], [3]])[2:]]
+    with pytest.raises(CorpusError, match="word_vectors differ"):
+        Corpus.concat(parts)

@@ -39,6 +39,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "tagprop": {},
     "logistic": {},
     "ridge": {},
+    "text-match": {},
     "lsa": {"n_components": 3},
     "network": {"n_hidden": 4, "n_networks": 1, "n_updates": 5},
     "mix-unigram": {"n_topics": 2, "n_init": 1, "max_iter": 5},

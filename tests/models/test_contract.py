@@ -82,10 +82,11 @@ OBJECTIVES = {
     "label-spreading": NO_STEPS,
     "network": RANDOM_STEPS,
     "matching": RANDOM_STEPS,
+    "text-match": RISES,
     "auto": "its members have their own",
 }
 # Models that do not learn by the shared loop; their own tests show that a wrong step would be seen.
-OWN_LOOP = ("iwe", "region-logistic")
+OWN_LOOP = ("iwe", "region-logistic", "text-match")
 
 
 def having(parameter):
@@ -470,12 +471,14 @@ def rebuilt(corpus, **changes):
         "region_offsets": corpus.region_offsets,
         "region_words": corpus.region_words,
         "descriptor": corpus.descriptor,
+        "word_vectors": corpus.word_vectors,
     }
     return Corpus.from_arrays(**{**fields, **changes})
 
 
 def with_captions(corpus, captions, vocabulary=None):
-    return rebuilt(corpus, captions=captions, vocabulary=vocabulary or corpus.vocabulary)
+    texts = corpus.word_vectors if vocabulary is None else None
+    return rebuilt(corpus, captions=captions, vocabulary=vocabulary or corpus.vocabulary, word_vectors=texts)
 
 
 def with_constant_features(corpus):

@@ -117,6 +117,9 @@ SIGNATURES = {
         n_dimensions=64, *, n_spaces=3, drop=0.7, drop_matched=0.3, teach=3.0, n_updates='auto',
         view='descriptor', background=0.0, seed=0
     """,
+    "text-match": """
+        ridge=10.0, *, background=0.05, private=4.0, pseudo_count=0.03, max_iter=100, tol=1e-05
+    """,
     "auto": """
         members=None, *, n_folds=3, budget_seconds=600.0, budget_bytes=4000000000.0, race=True, seed=0
     """,

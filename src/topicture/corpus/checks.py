@@ -218,6 +218,23 @@ def check_corpus(corpus: "Corpus") -> None:
     _check_counts(corpus.visual_words, "visual_words", corpus.image_ids)
     _check_finite(corpus.descriptor, "descriptor", corpus.image_ids)
     _check_finite(corpus.regions, "regions", corpus.image_ids, image_of_row)
+    if corpus.word_vectors is not None:
+        _check_word_vectors(corpus.word_vectors, corpus)
+
+
+def _check_word_vectors(vectors: np.ndarray, corpus: "Corpus") -> None:
+    if vectors.shape[0] != len(corpus.vocabulary):
+        raise CorpusError(
+            f"word_vectors: {vectors.shape[0]} rows for a vocabulary of {len(corpus.vocabulary)} words"
+        )
+    if corpus.descriptor is not None and vectors.shape[1] != corpus.descriptor.shape[1]:
+        raise CorpusError(
+            f"word_vectors: {vectors.shape[1]} columns, but the descriptor has {corpus.descriptor.shape[1]}: "
+            "words and images must be described by one network"
+        )
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if bad.size:
+        raise CorpusError(f"word_vectors: {corpus.vocabulary[int(bad[0])]!r}: a value is not a finite number")
 
 
 def _check_ids(image_ids: np.ndarray) -> None:
@@ -329,3 +346,5 @@ def check_compatible(first: "Corpus", other: "Corpus", who: str) -> None:
             )
         if a is not None and a.shape[1] != b.shape[1]:
             raise CorpusError(f"{who}: the view '{field}' has {b.shape[1]} columns, not {a.shape[1]}")
+    if not same(first.word_vectors, other.word_vectors):
+        raise CorpusError(f"{who}: its word_vectors differ")

@@ -36,6 +36,8 @@ class Corpus:
     region_words : (R, U) sparse counts of visual words in each region, or None
     visual_words : (D, U) sparse counts of visual words in each image, or None
     descriptor : (D, L) float64 or float32, or None; dense views may be mapped from disk
+    word_vectors : (V, L) what a text encoder says of the words, in the descriptor's space, or None; a row of zeros says
+        nothing
     """
 
     image_ids: np.ndarray
@@ -46,6 +48,7 @@ class Corpus:
     region_words: sparse.csr_array | None = None
     visual_words: sparse.csr_array | None = None
     descriptor: np.ndarray | None = None
+    word_vectors: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         checks.check_corpus(self)
@@ -66,6 +69,7 @@ class Corpus:
         region_words: Any = None,
         visual_words: Any = None,
         descriptor: Any = None,
+        word_vectors: Any = None,
     ) -> "Corpus":
         """A corpus from plain arrays, lists or scipy.sparse matrices; validated, copied where needed.
 
@@ -111,6 +115,7 @@ class Corpus:
             region_words=region_words,
             visual_words=visual_words,
             descriptor=descriptor,
+            word_vectors=checks.reals(word_vectors, "word_vectors"),
         )
 
     @classmethod
@@ -135,6 +140,7 @@ class Corpus:
             image_ids=np.concatenate([part.image_ids for part in parts]),
             vocabulary=first.vocabulary,
             captions=checks.canonical(sparse.vstack([part.captions for part in parts])),
+            word_vectors=first.word_vectors,
             **views,
         )
 

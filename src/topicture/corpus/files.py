@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["load", "save"]
 
 FORMAT = 1
-DENSE = ("regions", "region_offsets", "descriptor")
+DENSE = ("regions", "region_offsets", "descriptor", "word_vectors")
 SPARSE = ("captions", "region_words", "visual_words")
 
 

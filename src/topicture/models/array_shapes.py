@@ -114,6 +114,15 @@ ARRAYS: dict[str, dict[str, str]] = {
         "images": "spaces N H",
         "log_lengths": "N",
     },
+    "text-match": {
+        **_VIEW,
+        "centre": "L",
+        "vectors": "V L",
+        "weights": "L V",
+        **dict.fromkeys(("text_weights", "top", "offset"), "V"),
+        "pi": "33",
+        "ratio": "V 33",
+    },
     "auto": {**_VIEW, "weights": "members", "backgrounds": "members"},
 }
 

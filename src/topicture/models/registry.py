@@ -39,6 +39,7 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "label-spreading": ("baselines.label_spreading", "LabelSpreading", {}),
     "network": ("baselines.network", "Network", {}),
     "matching": ("baselines.matching", "Matching", {}),
+    "text-match": ("baselines.text_match", "TextMatch", {}),
     "auto": ("blends.auto", "Auto", {}),
 }
 

@@ -24,9 +24,10 @@ def assemble(
     features: Features,
     vocabulary: Vocabulary,
     captions: sparse.csr_array,
+    word_vectors: np.ndarray | None = None,
 ) -> Corpus:
     """The Corpus of photos `ids` with captions (D, V); `raw_of(photo, steps)` gives raw measurements."""
-    dense: dict[str, Any] = {}
+    dense: dict[str, Any] = {"word_vectors": word_vectors}
     bags: dict[str, Any] = {}
     for name in features.recipe.views:
         view = VIEWS[name]

@@ -27,6 +27,7 @@ from topicture.vision.features.transform import Features, fit_features
 from topicture.vision.measure import Measured, Measurer, Unmeasured
 from topicture.vision.measuring import Photo, Progress, Run, Shelf, absolute
 from topicture.vision.networks.manifest import NETWORKS, own_network_bytes
+from topicture.vision.networks.word_vectors import check_texts, word_vectors
 from topicture.vision.read import Unreadable
 from topicture.vision.recipe import Recipe
 from topicture.vision.workers import MEMORY_LIMIT, run_isolated
@@ -116,6 +117,10 @@ def describe(
     if isinstance(photos, Sized):  # a mistake is told before the work, not after it
         caption_counts(captions, vocabulary, len(photos))
         _positions(train, len(photos))
+    # Words are learned where there are captions; what a text encoder says of them fits its own network's pictures.
+    with_texts = captions is not None and "deep" in recipe.views
+    if with_texts:
+        check_texts(recipe.network)
     with ExitStack() as stack:
         if cache is None:
             cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="topicture-"))
@@ -146,8 +151,9 @@ def describe(
             features = fit_features(recipe, len(training), partial(shelf.raw, training))
         positions = np.array(list(contents), dtype=np.int64)
         ids = [run.ids[i] for i in positions]
+        vectors = word_vectors(recipe.network, words.words, workers=workers) if with_texts else None
         corpus = assemble(
-            ids, partial(shelf.raw, list(contents.values())), features, words, counts[positions]
+            ids, partial(shelf.raw, list(contents.values())), features, words, counts[positions], vectors
         )
     return Description(corpus, features, unreadable, positions)
 

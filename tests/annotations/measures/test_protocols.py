@@ -239,3 +239,9 @@ def test_every_image_is_hidden_in_exactly_one_fold():
         assert not set(part.tagged.image_ids) & set(part.hidden.image_ids)
     with pytest.raises(ValueError, match="n_folds"):
         next(folds(corpus, 1))
+
+
+def test_vectors_of_words_are_cut_with_the_words():
+    corpus = Corpus.from_arrays([[1, 0, 0], [0, 0, 1], [0, 1, 0]], word_vectors=[[1.0], [2.0], [3.0]])
+    part = with_training_words(Part("without the middle", corpus[:2], corpus[2:]))
+    assert part.tagged.word_vectors.tolist() == part.hidden.word_vectors.tolist() == [[1.0], [3.0]]

@@ -12,6 +12,7 @@ from topicture.models.registry import make_annotator
 
 MODELS = [
     "naive-bayes",
+    "text-match",
     "knn",
     "tagprop",
     "logistic",

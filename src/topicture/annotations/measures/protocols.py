@@ -77,7 +77,12 @@ def with_training_words(part: Part) -> Part:
         raise CorpusError(f"{part.name}: none of the {len(part.tagged)} tagged images carries a word")
     words = Vocabulary(part.tagged.vocabulary[int(w)] for w in seen)
     tagged, hidden = (
-        replace(corpus, vocabulary=words, captions=corpus.captions[:, seen])
+        replace(
+            corpus,
+            vocabulary=words,
+            captions=corpus.captions[:, seen],
+            word_vectors=None if corpus.word_vectors is None else corpus.word_vectors[seen],
+        )
         for corpus in (part.tagged, part.hidden)
     )
     return Part(part.name, tagged, hidden)

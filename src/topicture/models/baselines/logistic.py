@@ -8,6 +8,7 @@ product a step. Probabilities of presence are normalised to a distribution.
 Symbol -> code, shape:  x_i -> rows D L | W -> weights L V | b -> offset V
 """
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from itertools import count
 from typing import Any, NamedTuple
@@ -42,11 +43,13 @@ def fit_logistic(
     max_iter: int,
     tol: float,
     tell: Tell = lambda done, total: None,
+    given: Callable[[slice], np.ndarray] | None = None,
 ) -> tuple[Linear, int]:
     """Weights for rows (N, L), sparse or dense, and words that are present (N, V), 0/1, too; and the number of steps.
 
     Sums are made block by block of images: nothing of size images x words is held. An offset has hardly any ridge:
-    enough for a word that is on every image, or on none, to stay finite.
+    enough for a word that is on every image, or on none, to stay finite. `given` is what is known of a block's images
+    before, (n, V): it is added to their scores.
     """
     (N, L), V = rows.shape, present.shape[1]
     shrink = np.append(np.full(L, ridge), 1e-3)[:, None]
@@ -58,6 +61,8 @@ def fit_logistic(
             x, y = rows[block], present[block]
             y = y.toarray() if sparse.issparse(y) else y
             scores = Linear(theta[:-1], theta[-1])(x)
+            if given is not None:
+                scores += given(block)
             residual = expit(scores) - y
             value += float(np.logaddexp(0, scores).sum() - np.vdot(y, scores))
             gradient[:-1] += x.T @ residual

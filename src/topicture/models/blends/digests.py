@@ -44,5 +44,7 @@ def corpus_digest(corpus: Corpus) -> str:
 def views_digest(corpus: Corpus) -> str:
     """Of all but the captions."""
     others = [field.name for field in fields(corpus) if field.name not in ("captions", "vocabulary")]
+    if corpus.word_vectors is None:  # as before there were any: what was tried then is not tried again
+        others.remove("word_vectors")
     words = json.dumps(list(corpus.vocabulary.words))
     return digest_of(words, *(part for name in others for part in (name, getattr(corpus, name))))

@@ -19,6 +19,8 @@ _GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "knn": {"n_neighbours": (30, 300), "power": (2.0, 5.0)},
     "tagprop": {"weights": ("rank", "cosine")},
     "logistic": {"ridge": (3.0, 10.0, 100.0)},
+    # More would suit words that texts tell, who are many, and cost those that they don't.
+    "text-match": {"ridge": (3.0, 10.0)},
     "ridge": {"power": (1.0, 1.5, 2.0)},
 }
 _BOTH_VIEWS = ("knn", "tagprop", "logistic", "ridge", "lsa", "label-spreading", "network", "matching")
@@ -28,6 +30,7 @@ MEMBERS = (
     "knn",
     "tagprop",
     "logistic",
+    "text-match",
     "ridge",
     "lsa",
     "label-spreading",
@@ -102,6 +105,8 @@ def members_for(corpus: Corpus, models: Sequence[str] | None = None) -> list[Mem
     """Members for the views that the corpus has, of the given models or of all in MEMBERS, in their order."""
     found = []
     for model in MEMBERS if models is None else models:
+        if model == "text-match" and corpus.word_vectors is None:
+            continue
         settings = tuple(_settings(model, corpus))
         if model in _BOTH_VIEWS:
             views = [view for view in VIEWS if columns_of(corpus, view) is not None]

@@ -125,6 +125,7 @@ _BYTES: dict[str, Callable[[Any, _Sizes, Corpus], float]] = {
     "knn": _rows,
     "tagprop": _ranked,
     "logistic": _linear,
+    "text-match": _linear,
     "ridge": _all_words_at_once,
     "lsa": _embedded,
     "label-spreading": _linked,

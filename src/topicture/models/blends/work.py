@@ -16,6 +16,7 @@ _HUNDREDTHS = {
     "knn": 3,
     "tagprop": 13,
     "logistic": 330,
+    "text-match": 360,
     "ridge": 52,
     "lsa": 54,
     "label-spreading": 69,

@@ -23,7 +23,7 @@ from topicture.offline import quiet_onnxruntime
 from topicture.vision.features.descriptor import Column, Descriptor, Scope
 from topicture.vision.networks.manifest import DEEP_VERSION, Manifest, network_graph, network_key
 
-__all__ = ["Network", "Outputs", "load_network", "pool_regions", "unit_rows"]
+__all__ = ["Network", "Outputs", "load_network", "pool_regions", "start_session", "unit_rows"]
 
 
 def load_network(name: str | Path, threads: int = 1) -> "Network":
@@ -54,7 +54,7 @@ class Network:
     def __init__(self, manifest: Manifest, graph: bytes, key: str, threads: int = 1) -> None:
         self.manifest = manifest
         self.key = key
-        self._session = _start(graph, manifest.name, threads)
+        self._session = start_session(graph, manifest.name, threads)
         self._input = manifest.input or self._session.get_inputs()[0].name
         self._outputs = ([manifest.pooled] if manifest.pooled else []) + list(manifest.maps)
         missing = set(self._outputs) - {output.name for output in self._session.get_outputs()}
@@ -170,7 +170,8 @@ def _overlap(n_cells: int, n_pixels: int) -> np.ndarray:
 # --- Session ------------------------------------------------------------------------------------------------
 
 
-def _start(graph: bytes, name: str, threads: int) -> Any:
+def start_session(graph: bytes, name: str, threads: int) -> Any:
+    """A session of onnxruntime for a serialised graph; `name` is for error messages."""
     onnxruntime = quiet_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

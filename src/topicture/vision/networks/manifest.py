@@ -22,6 +22,7 @@ __all__ = ["DEEP_VERSION", "NETWORKS", "Manifest", "network_graph", "network_key
 
 DEEP_VERSION = 1  # raise it whenever the same network and pixels would give other numbers
 GRAPH_VERSION = 1  # raise it whenever `efficientnet` builds another graph from the same weights
+_OF_TEXTS = ("text", "tokenizer", "text_output", "prompt")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ class Manifest:
     maps : tuple of str
         Outputs (B, C, h, w), or tokens (B, T, C) whose last h * h are a square grid in reading order, pooled for
         regions; without any, the network gives no region features.
+    text : str
+        What the network's makers say words look like: their text encoder (.onnx) or a table of word vectors
+        (.safetensors), relative to the manifest (see `word_vectors`); without it, words are learned from photos alone.
+    tokenizer : str
+        The text encoder's `tokenizer.json`, relative to the manifest.
+    text_output : str
+        Output (1, C) of the text encoder; the graph's first by default.
+    prompt : str
+        What the encoder is told of a word, which stands for {}.
     """
 
     model: str
@@ -58,9 +68,15 @@ class Manifest:
     input: str = ""
     pooled: str = ""
     maps: tuple[str, ...] = ()
+    text: str = ""
+    tokenizer: str = ""
+    text_output: str = ""
+    prompt: str = "a photo of {}"
 
     def __post_init__(self) -> None:
-        texts = {key: getattr(self, key) for key in ("model", "name", "layout", "input", "pooled")}
+        texts = {
+            key: getattr(self, key) for key in ("model", "name", "layout", "input", "pooled", *_OF_TEXTS)
+        }
         if wrong := [key for key, value in texts.items() if not isinstance(value, str)]:
             raise ModelFileError(f"manifest {self.name}: {wrong[0]} must be a text, not {texts[wrong[0]]!r}")
         if not isinstance(self.size, int) or not 16 <= self.size <= 2048:
@@ -74,6 +90,12 @@ class Manifest:
             )
         if not self.pooled and not self.maps:
             raise ModelFileError(f"manifest {self.name}: name a pooled output, or maps, or both")
+        if self.text.endswith(".onnx") != bool(self.tokenizer):
+            raise ModelFileError(
+                f"manifest {self.name}: a text encoder (.onnx) needs its tokenizer, and nothing else does"
+            )
+        if self.prompt.count("{}") != 1 or self.prompt.count("{") != 1:
+            raise ModelFileError(f"manifest {self.name}: the prompt needs one {{}} for the word")
 
     @classmethod
     def from_json(cls, path: Path) -> "Manifest":
@@ -163,7 +185,9 @@ def network_key(name: str | Path) -> str:
         manifest, model = _own(Path(name))
         with model.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    stamp = json.dumps([sha256, asdict(manifest), DEEP_VERSION, GRAPH_VERSION], sort_keys=True)
+    # What is said of texts does not change what is measured on photos.
+    measured = {name: value for name, value in asdict(manifest).items() if name not in _OF_TEXTS}
+    stamp = json.dumps([sha256, measured, DEEP_VERSION, GRAPH_VERSION], sort_keys=True)
     return f"{manifest.name}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
 
 

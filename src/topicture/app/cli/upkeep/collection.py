@@ -46,7 +46,8 @@ def init(
     network: Annotated[
         str | None,
         typer.Option(
-            help="Network for deep features: lite0, lite2 (slower, slightly better), or a manifest file."
+            help="Network for deep features: lite0, lite2 (slower, slightly better), or a manifest file, which may "
+            "name a text encoder (see docs/vision.md)."
         ),
     ] = None,
     view: Annotated[
