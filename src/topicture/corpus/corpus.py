@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from topicture.corpus import answers as single_answers
 from topicture.corpus import checks, files
 from topicture.corpus.rows import take_rows
 from topicture.corpus.vocabulary import Vocabulary
@@ -38,6 +39,8 @@ class Corpus:
     descriptor : (D, L) float64 or float32, or None; dense views may be mapped from disk
     word_vectors : (V, L) what a text encoder says of the words, in the descriptor's space, or None; a row of zeros says
         nothing
+    answers : (D, V) sparse, 1 where somebody said that the word is true of the image, -1 that it is not, or None; of
+        the image's other words nothing is known. Where an image has a caption, that counts, whatever was answered
     """
 
     image_ids: np.ndarray
@@ -49,9 +52,11 @@ class Corpus:
     visual_words: sparse.csr_array | None = None
     descriptor: np.ndarray | None = None
     word_vectors: np.ndarray | None = None
+    answers: sparse.csr_array | None = None
 
     def __post_init__(self) -> None:
         checks.check_corpus(self)
+        single_answers.check_answers(self)
         for field in fields(self):
             checks.freeze(getattr(self, field.name))
 
@@ -70,13 +75,14 @@ class Corpus:
         visual_words: Any = None,
         descriptor: Any = None,
         word_vectors: Any = None,
+        answers: Any = None,
     ) -> "Corpus":
         """A corpus from plain arrays, lists or scipy.sparse matrices; validated, copied where needed.
 
         `regions` and `region_words` are a list of one (N_d, .) array per image, or stacked rows with
         `region_offsets`. Without `captions` every image is untagged; without `vocabulary` the words are
         called word0, word1, ...; without `image_ids` images are numbered. `visual_words` defaults to the
-        per-image sum of `region_words`.
+        per-image sum of `region_words`. `answers` are 1 for yes, -1 for no and 0 where nobody was asked.
         """
         if regions is not None and region_offsets is None:
             regions, region_offsets = checks.stack_regions(regions, "regions")
@@ -116,6 +122,7 @@ class Corpus:
             visual_words=visual_words,
             descriptor=descriptor,
             word_vectors=checks.reals(word_vectors, "word_vectors"),
+            answers=single_answers.answers_of(answers),
         )
 
     @classmethod
@@ -141,6 +148,7 @@ class Corpus:
             vocabulary=first.vocabulary,
             captions=checks.canonical(sparse.vstack([part.captions for part in parts])),
             word_vectors=first.word_vectors,
+            answers=single_answers.stacked(parts),
             **views,
         )
 
@@ -174,6 +182,23 @@ class Corpus:
         """Which images carry at least one word, (D,) bool."""
         return np.asarray(self.captions.sum(axis=1)).ravel() > 0
 
+    @cached_property
+    def answered(self) -> np.ndarray:
+        """Which images carry no word, but an answer about one, (D,) bool."""
+        if self.answers is None:
+            return np.zeros(len(self), bool)
+        return (np.diff(self.answers.indptr) > 0) & ~self.tagged
+
+    @property
+    def n_with_words(self) -> int:
+        """How many images carry a word, given in a caption or by an answer."""
+        return int(self.answers_as_captions().tagged.sum())
+
+    @property
+    def taught(self) -> np.ndarray:
+        """Which images anything was said about, (D,) bool: tagged, or answered."""
+        return self.tagged | self.answered
+
     # --- Parts -------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> "Corpus":
@@ -198,6 +223,7 @@ class Corpus:
             captions=self.captions[rows],
             visual_words=take_rows(self.visual_words, rows),
             descriptor=take_rows(self.descriptor, rows),
+            answers=single_answers.some_answers(take_rows(self.answers, rows)),
             **views,
         )
 
@@ -211,13 +237,33 @@ class Corpus:
         return made
 
     def without_captions(self, mask: Any = None) -> "Corpus":
-        """The same images untagged: all of them, or those where the boolean mask (D,) is true."""
+        """The same images untagged: all of them, or those where the boolean mask (D,) is true; answers go, too."""
         hidden = np.ones(len(self), bool) if mask is None else np.asarray(mask, bool)
         if hidden.shape != (len(self),):
             raise CorpusError(f"without_captions: the mask has shape {hidden.shape}, not ({len(self)},)")
         keep = sparse.dia_array((np.where(hidden, 0.0, 1.0)[None, :], [0]), shape=(len(self), len(self)))
         captions = checks.canonical(keep @ self.captions)
-        return self._with(captions=captions)
+        if self.answers is None:
+            return self._with(captions=captions)
+        return self._with(
+            captions=captions, answers=single_answers.some_answers(checks.canonical(keep @ self.answers))
+        )
+
+    def without_answers(self) -> "Corpus":
+        """The same images with captions only."""
+        return self._with(answers=None)
+
+    def with_answers(self, answers: Any) -> "Corpus":
+        """The same images with other answers, (D, V)."""
+        made = self._with(answers=single_answers.answers_of(answers))
+        single_answers.check_answers(made)
+        return made
+
+    def answers_as_captions(self) -> "Corpus":
+        """For models that know captions only: a word that was said to be true is a caption, a no is nothing."""
+        if self.answers is None:
+            return self
+        return self._with(captions=single_answers.as_captions(self), answers=None)
 
     def split(self, parts: Sequence[float] | Sequence[int], *, seed: int) -> tuple["Corpus", ...]:
         """Random disjoint parts: fractions that sum to at most 1, or numbers of images.
@@ -256,9 +302,10 @@ class Corpus:
             f"{self.visual_words.shape[1]} visual words" if self.visual_words is not None else "",
             f"descriptor of {self.descriptor.shape[1]}" if self.descriptor is not None else "",
         ]
-        tagged = int(self.tagged.sum())
+        tagged, answered = int(self.tagged.sum()), int(self.answered.sum())
+        others = f", {answered} answered" if answered else ""
         return (
-            f"Corpus({len(self)} images, {tagged} tagged, {self.n_words} words; "
+            f"Corpus({len(self)} images, {tagged} tagged{others}, {self.n_words} words; "
             + "; ".join(filter(None, views))
             + ")"
         )

@@ -18,7 +18,7 @@ __all__ = ["load", "save"]
 
 FORMAT = 1
 DENSE = ("regions", "region_offsets", "descriptor", "word_vectors")
-SPARSE = ("captions", "region_words", "visual_words")
+SPARSE = ("captions", "region_words", "visual_words", "answers")
 
 
 def save(corpus: "Corpus", folder: Path) -> None:

@@ -48,7 +48,14 @@ _CLASSES = {
     **dict.fromkeys(("params.alpha", "params.lam", "params.w"), "V"),
     "params.eta": "scalar",
 }
+_BEFORE = {"before.words": "int asked", "before.weights": "L asked", "before.offset": "asked"}
 _NEIGHBOURS = {**_VIEW, **_CAPTIONS, "centre": "L", "weight": "L", "rows": "N L"}
+_ANSWERED = {
+    "answers.rows": "A L",
+    "answers.said": "asked",
+    "answers.words": "int asked",
+    "answers.ends": "int A+1",
+}
 
 ARRAYS: dict[str, dict[str, str]] = {
     "empirical": _VIEW,
@@ -83,10 +90,18 @@ ARRAYS: dict[str, dict[str, str]] = {
     "emm-ml": _CLASSES,
     "emm-margin": {**_CLASSES, "loss_trace": "rounds", "n_cuts": "int cuts"},
     "naive-bayes": {**_VIEW, "log_p_b": "V visual_words"},
-    "knn": _NEIGHBOURS,
+    "knn": {**_NEIGHBOURS, **_ANSWERED},
     "tagprop": {**_NEIGHBOURS, "weights": "ranks", "slope": "V", "offset": "V"},
-    "ridge": {**_VIEW, "weights": "L V", "offset": "V", "row_centre": "L", "centre": "L", "weight": "L"},
-    "logistic": {**_VIEW, "weights": "L V", "offset": "V", "centre": "L"},
+    "ridge": {
+        **_VIEW,
+        **_BEFORE,
+        "weights": "L V",
+        "offset": "V",
+        "row_centre": "L",
+        "centre": "L",
+        "weight": "L",
+    },
+    "logistic": {**_VIEW, **_BEFORE, "weights": "L V", "offset": "V", "centre": "L"},
     "label-spreading": {
         **_VIEW,
         **_CAPTIONS,  # in place of a large dense table
@@ -127,7 +142,11 @@ ARRAYS: dict[str, dict[str, str]] = {
 }
 
 # Sparse tables: where columns and ends of rows stand, and how many columns there are.
-_SPARSE = (("captions.words", "captions.ends", "V"), ("visual.indices", "visual.indptr", "visual_words"))
+_SPARSE = (
+    ("captions.words", "captions.ends", "V"),
+    ("answers.words", "answers.ends", "V"),
+    ("visual.indices", "visual.indptr", "visual_words"),
+)
 
 
 def check_arrays(

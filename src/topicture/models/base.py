@@ -43,7 +43,8 @@ class Annotator(ParameterChecks, BaseEstimator):
 
     Hyper-parameters are fields of a dataclass; those that a family shares are declared once, in its abstract base.
     What `fit` finds ends in an underscore. A subclass sets `name` (its registry name), `needs` (views of the corpus),
-    and implements `_fit`, `_annotate`, `_state` and `_restore`. A class is abstract or final: no annotator that can be
+    `uses_answers` (whether it learns from single answers; if not, a yes is a caption to it and a no is nothing), and
+    implements `_fit`, `_annotate`, `_state` and `_restore`. A class is abstract or final: no annotator that can be
     made is the base of another.
 
     Attributes
@@ -57,6 +58,7 @@ class Annotator(ParameterChecks, BaseEstimator):
     version: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
     labels_regions: ClassVar[bool] = False
+    uses_answers: ClassVar[bool] = False
 
     vocabulary_: Vocabulary
     columns_: dict[str, int]
@@ -74,6 +76,8 @@ class Annotator(ParameterChecks, BaseEstimator):
         """
         columns = self._columns(corpus)
         self._check_params()
+        if not self.uses_answers:
+            corpus = corpus.answers_as_captions()
         with on_chosen_device():
             self._fit(_in_canonical_order(corpus), callback)
         self.vocabulary_ = corpus.vocabulary

@@ -16,8 +16,11 @@ __all__ = ["Empirical", "word_frequencies"]
 
 
 def word_frequencies(corpus: Corpus, pseudo_count: float = 0.0) -> np.ndarray:
-    """p(w), (V,): relative frequency among all caption tokens, `pseudo_count` added to every word."""
-    totals = np.asarray(corpus.captions.sum(axis=0)).ravel() + pseudo_count
+    """p(w), (V,): relative frequency among all caption tokens, `pseudo_count` added to every word.
+
+    A word that was said to be true of an image without a caption is one token.
+    """
+    totals = np.asarray(corpus.answers_as_captions().captions.sum(axis=0)).ravel() + pseudo_count
     return totals / totals.sum() if totals.sum() > 0 else np.full(len(totals), 1 / len(totals))
 
 

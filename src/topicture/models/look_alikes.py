@@ -1,4 +1,4 @@
-"""Which tagged images are near copies of one another: shots of one burst, a photo and its crop, a photo saved twice.
+"""Which images with a caption or an answer are near copies: shots of one burst, a photo and its crop, or saved twice.
 
 Images are linked where their views, less the mean of the corpus, have a high cosine; groups are the connected parts.
 Two images from one place, such as a folder, are linked from a lower cosine on: bursts lie side by side. Where it is
@@ -44,7 +44,9 @@ def look_alikes(
     seconds: ArrayLike | None = None,
     photos: ArrayLike | None = None,
 ) -> NDArray[np.int64]:
-    """A number for the group of each image, (D,); an untagged image, or one that is like no other, is a group alone.
+    """A number for the group of each image, (D,); one that is like no other is a group alone.
+
+    So is one without caption or answer: nothing of it can be hidden.
 
     The descriptor decides, or the visual words where there is none.
 
@@ -55,7 +57,7 @@ def look_alikes(
     photos : (D,) equal for images that are known to be one photo
     """
     groups = np.arange(len(corpus))
-    tagged = np.flatnonzero(corpus.tagged)
+    tagged = np.flatnonzero(corpus.taught)
     if len(tagged) < 2:
         return groups
     place = None if places is None else np.unique(np.asarray(places)[tagged], return_inverse=True)[1]

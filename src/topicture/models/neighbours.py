@@ -31,8 +31,10 @@ __all__ = [
     "nearest",
     "plan_of",
     "ranked_images",
+    "shares_of",
     "soft_inference",
     "unit_rows",
+    "votes_of",
 ]
 
 _BLOCK_BYTES = 64 << 20
@@ -139,12 +141,21 @@ def soft_inference(
     near: Neighbours, captions: sparse.csr_array, empirical: np.ndarray, n: int | None = None
 ) -> np.ndarray:
     """P(w) for every query, (D, V), from its n nearest (all that were found if None)."""
+    return shares_of(votes_of(near, captions, n), empirical)
+
+
+def votes_of(near: Neighbours, captions: sparse.csr_array, n: int | None = None) -> np.ndarray:
+    """Sums of the captions (N, V) of the n nearest, by their cosines, (D, V)."""
     rows, weights = near.rows[:, :n], np.maximum(near.cosines[:, :n], 0.0)
     D, Z = rows.shape
     links = sparse.csr_array(
         (weights.ravel(), rows.ravel(), np.arange(0, D * Z + 1, Z)), shape=(D, captions.shape[0])
     )
-    mass = (links @ captions).toarray()
+    return (links @ captions).toarray()
+
+
+def shares_of(mass: np.ndarray, empirical: np.ndarray) -> np.ndarray:
+    """Votes (D, V) as distributions; the empirical one (V,) where there is no vote."""
     totals = mass.sum(axis=1, keepdims=True)
     return np.where(totals > 0, mass / np.where(totals > 0, totals, 1.0), empirical)
 

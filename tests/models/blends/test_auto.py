@@ -141,7 +141,9 @@ def test_a_member_that_fails_is_left_out_with_the_reason(rng, monkeypatch, failu
 def test_answers_that_are_no_numbers_are_a_failure(rng, monkeypatch):
     corpus, _ = collection(rng)
     monkeypatch.setattr(
-        Logistic, "_scores", lambda self, corpus: np.full((len(corpus), corpus.n_words), np.inf)
+        Logistic,
+        "_scores_and_taken",
+        lambda self, corpus: (np.full((len(corpus), corpus.n_words), np.inf), None),
     )
     with np.errstate(invalid="ignore"):
         auto = Auto(CHEAP).fit(corpus)

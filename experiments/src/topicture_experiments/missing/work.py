@@ -98,14 +98,18 @@ class Models(NamedTuple):
     world: FarWorld | None
 
 
-def _models(made: Library, model: str) -> Models:
-    """As `learn` has them; no answer to a question changes them."""
+def _models(made: Library, model: str, answers: np.ndarray | None = None) -> Models:
+    """As `learn` has them; `answers` (D, V) were given to questions about untagged photos, and teach as well."""
+    if answers is not None:
+        said = np.where(made.truth, 1.0, -1.0) * answers
+        made = made._replace(corpus=made.corpus.with_answers(said))
     corpus, annotator = made.corpus, _fitted(made, model)
     world = find_worlds(corpus, made.places, seed=SEED)
     near = held_out_again(annotator, corpus, groups=look_alikes(corpus, made.places), seed=SEED)
     far = None
     if world is not None and world.kind != TAGS:
-        far = held_out_again(annotator, corpus, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED)
+        captions = corpus.without_answers()  # nobody has said a word about the far world
+        far = held_out_again(annotator, captions, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED)
     return Models(annotator, annotator.annotate(corpus.without_captions()), near, far, world)
 
 
@@ -132,8 +136,9 @@ def _now(
     tags = TrainingTags(
         [], corpus.vocabulary, [], truth, known, answered & ~made.truth, corpus.tagged, given, drawn, ()
     )
-    untagged = (known.any(axis=1) & ~corpus.tagged)[:, None]
-    near = HeldOut(np.where(untagged, models.p, models.near.p), models.near.fold_of)
+    # Models that have not seen an answer answer for the photos that it is about; others do so with it hidden.
+    unasked = (known.any(axis=1) & (models.near.fold_of < 0))[:, None]
+    near = HeldOut(np.where(unasked, models.p, models.near.p), models.near.fold_of)
     trusted = trust(
         corpus,
         tags,
@@ -157,7 +162,7 @@ def _promises(made: Library, task: Task) -> dict[str, Any]:
     models = _models(made, task.model)
     now = _now(made, models)
     answers = _asked(now.presence, open_)
-    after = _now(made, models, answers)
+    after = _now(made, _models(made, task.model, answers), answers)
     return {
         "before": judged(_before(made, models), made.truth, open_),
         "now": judged(now, made.truth, open_),
@@ -188,6 +193,7 @@ def judged(
     bins = reliability(JudgedPairs.of(told.presence, truth, open_))
     return {
         "accepted": accepted,
+        "map": _mean_average_precision(told.presence, truth, open_),
         "bins": [list(b) for b in bins],
         "error": calibration_error(bins),
         "claimed": calibration_error(
@@ -221,7 +227,7 @@ def _one_tag(made: Library, task: Task) -> dict[str, Any]:
     others = np.flatnonzero(~made.corpus.tagged & ~made.truth[:, 0])
     answers = np.zeros_like(made.truth)
     answers[rng.permutation(others)[:N_REJECTIONS], 0] = True
-    told = _now(made, _models(made, task.model), answers)
+    told = _now(made, _models(made, task.model, answers), answers)
     left = ~made.corpus.tagged & ~answers[:, 0]
     p, truth = told.presence[left, 0], made.truth[left, 0]
     return {
@@ -231,6 +237,14 @@ def _one_tag(made: Library, task: Task) -> dict[str, Any]:
         "suggested_right": int(truth[p >= SUGGESTED].sum()),
         "photos": int(left.sum()),
     }
+
+
+def _mean_average_precision(presence: np.ndarray, truth: np.ndarray, open_: np.ndarray) -> float:
+    """Over the words that any open photo has."""
+    words = np.flatnonzero((truth & open_).any(axis=0))
+    return float(
+        np.mean([_average_precision(presence[open_[:, w], w], truth[open_[:, w], w]) for w in words])
+    )
 
 
 def _average_precision(p: np.ndarray, truth: np.ndarray) -> float:

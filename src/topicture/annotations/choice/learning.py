@@ -53,7 +53,7 @@ def learn_auto(
     """Try, choose and learn from everything.
 
     `also` (D,) names images without a caption to annotate as well, such as those that people rejected words for; the
-    answers are those of the final annotator, which has not seen any caption of theirs. `groups` as for `folds_of`:
+    answers are those of the final annotator, if it has not seen a word about them. `groups` as for `folds_of`:
     images that are hidden together; `kept` and `former` as for `Auto.fit`.
 
     Raises CorpusError where there are fewer tagged images than folds.
@@ -70,7 +70,7 @@ def learn_auto(
     # Only images with an answer: of a large collection they are few.
     rows = order[auto.fold_of_ >= 0]
     p = auto.held_out_
-    asked = np.flatnonzero(also & ~corpus.tagged) if also is not None else np.zeros(0, np.int64)
+    asked = np.flatnonzero(also & ~corpus.taught) if also is not None else np.zeros(0, np.int64)
     if len(asked) > _MOST_ASKED:
         asked = np.sort(np.random.default_rng(seed).choice(asked, _MOST_ASKED, replace=False))
     if len(asked):

@@ -91,6 +91,7 @@ def learning_curve(
     groups = look_alikes(corpus) if groups is None else groups
     for draw in range(n_draws):
         part_of = folds_of(corpus, TEST_PARTS, seed=rng, groups=groups)
+        part_of[~corpus.tagged] = -1
         test, pool = np.flatnonzero(part_of == 0), rng.permutation(np.flatnonzero(part_of > 0))
         found: dict[int, tuple[float, float]] = {}
         for share in sorted(shares):

@@ -135,8 +135,8 @@ def _blend_held_out(
         answers.append(_answers(member, corpus, fold_of, kept, told))
     p = np.zeros((len(corpus), corpus.n_words))
     p[fold_of >= 0] = judge_choice(answers, *_hidden(corpus, fold_of)).answers
-    if also is not None and (asked := np.flatnonzero(also & ~corpus.tagged)).size:
-        p[asked] = auto.annotate(corpus[asked].without_captions())  # it has not seen a caption of theirs
+    if also is not None and (asked := np.flatnonzero(also & ~corpus.taught)).size:
+        p[asked] = auto.annotate(corpus[asked].without_captions())  # it has not seen a word about them
     return HeldOut(p, fold_of)
 
 

@@ -134,7 +134,7 @@ def region_evidence(
     """
     rng = np.random.default_rng(seed)
     fold_of = folds_of(corpus, N_FOLDS, seed=seed, groups=groups)
-    hidden = np.flatnonzero((fold_of == 0) & (corpus.n_regions > 0))
+    hidden = np.flatnonzero((fold_of == 0) & corpus.tagged & (corpus.n_regions > 0))
     hidden = np.sort(rng.permutation(hidden)[:MOST_HIDDEN])
     with all_or_nothing():
         annotator = make().fit(corpus.without_captions(fold_of == 0))

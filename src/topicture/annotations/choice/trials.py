@@ -32,7 +32,7 @@ class HeldOut:
     Attributes
     ----------
     p : (n, V); images of no fold that were asked for get the mean over the folds, others zeros
-    fold_of : (n,), -1 for images without a caption, or whose captions were not hidden
+    fold_of : (n,), -1 for images without caption or answer, or where these were not hidden
     rows : (n,) which images of the corpus these are; None: all
     """
 

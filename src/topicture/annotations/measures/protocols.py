@@ -78,7 +78,7 @@ def with_training_words(part: Part) -> Part:
     words = Vocabulary(part.tagged.vocabulary[int(w)] for w in seen)
     tagged, hidden = (
         replace(
-            corpus,
+            corpus.without_answers(),
             vocabulary=words,
             captions=corpus.captions[:, seen],
             word_vectors=None if corpus.word_vectors is None else corpus.word_vectors[seen],

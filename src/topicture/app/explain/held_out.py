@@ -77,7 +77,8 @@ def gather_answers(
         cache=catalog.cache,
         progress=lambda done, total: report("Looking at photos", done, total),
     )
-    corpus, positions = description.corpus, description.positions
+    positions = description.positions
+    corpus = training_tags.taught(description.corpus, positions)
     n_tagged = int(corpus.tagged.sum())
     if n_tagged < N_FOLDS:
         raise CorpusError(
@@ -110,7 +111,8 @@ def _sample(corpus: Corpus) -> NDArray[np.int64]:
         return np.arange(len(corpus))
     order = np.random.default_rng(SEED).permutation(len(corpus))
     tagged = order[corpus.tagged[order]][:MOST_TAGGED]
-    others = order[~corpus.tagged[order]][: MOST_PHOTOS - len(tagged)]
+    others = order[~corpus.tagged[order]]
+    others = others[np.argsort(~corpus.answered[others], kind="stable")][: MOST_PHOTOS - len(tagged)]
     return np.sort(np.concatenate([tagged, others]))
 
 
@@ -174,7 +176,8 @@ def _key(folder: Path, corpus: Corpus, groups: NDArray[np.int64], judged: NDArra
     for name in ("model.safetensors", "features.safetensors"):
         digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
     digest.update("\0".join(corpus.image_ids.tolist()).encode())
-    captions = corpus.captions
-    for array in (captions.indptr, captions.indices, captions.data, groups, judged):
+    said = [table for table in (corpus.captions, corpus.answers) if table is not None]
+    parts = [part for table in said for part in (table.indptr, table.indices, table.data)]
+    for array in (*parts, groups, judged):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]

@@ -99,7 +99,7 @@ def _to_judge(corpus: Corpus, seed: int) -> NDArray[np.int64] | None:
     if len(corpus) <= most:
         return None
     order = np.random.default_rng(seed).permutation(len(corpus))
-    order = order[np.argsort(~corpus.tagged[order], kind="stable")]
+    order = order[np.lexsort([~corpus.answered[order], ~corpus.tagged[order]])]
     n_tagged = min(int(corpus.tagged.sum()), 3 * most // 4)
     others = order[int(corpus.tagged.sum()) :][: most - n_tagged]
     return np.sort(np.concatenate([order[:n_tagged], others]))
@@ -114,9 +114,13 @@ def _far_scores(
     rows: NDArray[np.int64] | None = None,
     kept: KeptTrials | None = None,
 ) -> HeldOut | None:
-    """Answers with whole groups hidden, for the images at `rows`; of a large collection only these are learned from."""
+    """Answers with whole groups hidden, for the images at `rows`; of a large collection only these are learned from.
+
+    The far world is one that nobody has said a word about: models there have no single answers either.
+    """
     if far_groups is None:
         return None
+    corpus = corpus.without_answers()
     large = rows is not None and len(corpus) > MOST_FAR_IMAGES
     groups = np.asarray(far_groups)
     found = held_out_again(

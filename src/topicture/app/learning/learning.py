@@ -109,8 +109,9 @@ def learn(
             report,
             training_tags=training_tags,
         )
-        corpus, kept = description.corpus, description.positions
-        n_tagged = int(corpus.tagged.sum())
+        kept = description.positions
+        corpus = training_tags.taught(description.corpus, kept)
+        n_tagged = corpus.n_with_words
         looked_at = [training_tags.images[i] for i in kept]
         places = [folder_of(image.path) for image in looked_at]
         report("Comparing photos", 0, None)
@@ -141,14 +142,15 @@ def learn(
         pairs, warning = trusted.pairs, differing(world, trusted.calibration)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
-        overlaps = asking_about_marks(catalog, looked_at, corpus, recipe, seed) if regions else None
+        captioned = corpus.answers_as_captions()  # all that models of regions know
+        overlaps = asking_about_marks(catalog, looked_at, captioned, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
             candidates = (former.region_model,) if former.region_model in REGION_MODELS else REGION_MODELS
             region_annotator, of_regions = choose_region_model(
-                corpus, candidates, groups, seed, report, overlaps
+                captioned, candidates, groups, seed, report, overlaps
             )
         elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
-            of_regions = told_of(annotator, corpus, groups, seed, overlaps)
+            of_regions = told_of(annotator, captioned, groups, seed, overlaps)
         by_region = next(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )

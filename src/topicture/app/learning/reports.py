@@ -64,7 +64,7 @@ def former_choice(catalog: Catalog, corpus: Corpus, *, afresh: bool = False) -> 
         found = Former(start.inputs, rows, int(race["tagged"]), int(race["words"]), region_model)
     except (TopictureError, KeyError, TypeError, ValueError, AttributeError):
         return start  # a named model, an earlier version's, or one that is damaged: `check` tells that
-    alike = _alike(found.tagged, int(corpus.tagged.sum())) and _alike(found.words, corpus.n_words)
+    alike = _alike(found.tagged, corpus.n_with_words) and _alike(found.words, corpus.n_words)
     return found if alike and found.rows else start
 
 
@@ -72,7 +72,7 @@ def race_told(annotator: Any, former: Former, corpus: Corpus) -> dict[str, Any] 
     """What the report of a model tells the next `learn`; None of a model that is no blend."""
     if annotator.name != "auto":
         return None
-    raced = (int(corpus.tagged.sum()), corpus.n_words) if not former.rows else (former.tagged, former.words)
+    raced = (corpus.n_with_words, corpus.n_words) if not former.rows else (former.tagged, former.words)
     return {
         "rules": RULES,
         "inputs": former.inputs,

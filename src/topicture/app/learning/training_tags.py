@@ -1,5 +1,9 @@
 """What people have said about the photos, in the form that learning needs.
 
+A photo that its owner tagged has a caption: it says of every word whether it is there. Words that were accepted or
+rejected for another photo are answers: each says something of its word alone. Where owners' captions are few, photos
+with accepted words stand in for them.
+
 What was accepted in bulk is the model's own opinion: it is no caption, teaches nothing and counts as not judged, until
 a person confirms it.
 """
@@ -15,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from topicture.annotations.choice.trials import N_FOLDS
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError
 from topicture.models.look_alikes import look_alikes
@@ -26,6 +31,8 @@ __all__ = ["MOST_PAIRS", "TrainingTags", "gather", "hidden_together", "moments"]
 
 # Tables of more photos and words than this are sparse.
 MOST_PAIRS = 1 << 25
+# Owners' captions that suffice, however many other photos there are with accepted words.
+ENOUGH_CAPTIONS = 200
 _PRESENT, _REJECTED, _GIVEN, _ASKED = 1, 2, 4, 8
 
 
@@ -37,7 +44,7 @@ class TrainingTags:
     ----------
     images : the photos
     vocabulary : words that enough photos carry
-    captions : the words of each photo, those outside the vocabulary left out
+    captions : the words of each photo that has a caption, those outside the vocabulary left out
     truth : (D, V) bool, the photo has the word
     known : (D, V) bool, a person has judged the pair; where sparse, without the other words of a captioned photo
     rejected : (D, V) bool
@@ -59,6 +66,17 @@ class TrainingTags:
     asked: Any
     too_rare: tuple[str, ...]
     taken_back: int = 0
+
+    @property
+    def answers(self) -> sparse.csr_array:
+        """(D, V) what was answered about photos without a caption: 1 yes, -1 no."""
+        alone = np.array([not words for words in self.captions], np.int8) * ~self.captioned
+        said = sparse.csr_array(self.truth, dtype=np.int8) - sparse.csr_array(self.rejected, dtype=np.int8)
+        return sparse.csr_array(said.multiply(alone[:, None]))
+
+    def taught(self, corpus: Corpus, kept: Any) -> Corpus:
+        """A corpus of captions with the answers about the photos `kept` in it."""
+        return corpus.with_answers(self.answers[kept])
 
     @property
     def judged(self) -> NDArray[np.bool_]:
@@ -146,6 +164,8 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
         )
         if present:
             captions[row].append(word)
+    if _captions_suffice(captions, captioned):
+        captions = [words if of_owner else [] for words, of_owner in zip(captions, captioned, strict=True)]
     tables = _tables(np.frombuffer(at, np.int64), np.frombuffer(said, np.int8), captioned, len(frequent))
     rare = tuple(sorted(word for word, n in counts.items() if n < min_count))
     taken_back = catalog.decisions.n_taken_back()
@@ -158,6 +178,13 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
         taken_back=taken_back,
         **tables,
     )
+
+
+def _captions_suffice(captions: list[list[str]], captioned: NDArray[np.bool_]) -> bool:
+    """Whether models can learn from, and be judged by, owners' captions; else accepted words are captions as well."""
+    has_words = np.array([bool(words) for words in captions])
+    n_captions, n_accepted = int((has_words & captioned).sum()), int((has_words & ~captioned).sum())
+    return n_captions >= max(N_FOLDS, min(n_accepted, ENOUGH_CAPTIONS))
 
 
 def _tables(

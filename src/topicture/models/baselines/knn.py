@@ -2,7 +2,8 @@ r"""Weighted nearest neighbours: the tagged images most alike vote with their wo
 
     p(w | x) proportional to sum over the Z nearest tagged images j of [cos(x, x_j)]_+^s y_jw
 
-Visual words are weighted by their inverse document frequencies, dense numbers are centred.
+Visual words are weighted by their inverse document frequencies, dense numbers are centred. Images with single answers
+vote on the words that they were asked about (`answered_neighbours`).
 
 Symbol -> code, shape:  Z -> n_neighbours | s -> power | x_j -> rows_ N L | y_j -> captions_ N V
 """
@@ -14,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
+from topicture.models.baselines.answered_neighbours import AnsweredImages, joined
 from topicture.models.baselines.one_view import (
     OneView,
     Scaling,
@@ -22,7 +24,7 @@ from topicture.models.baselines.one_view import (
     captions_state,
     scaling_of,
 )
-from topicture.models.neighbours import Neighbours, nearest, soft_inference
+from topicture.models.neighbours import Neighbours, nearest, shares_of, votes_of
 
 __all__ = ["KNN", "NeighbourView"]
 
@@ -61,7 +63,7 @@ class NeighbourView(OneView):
 
 @dataclass(eq=False, repr=False)
 class KNN(NeighbourView):
-    """Nearest neighbours by cosine; untagged images are not used.
+    """Nearest neighbours by cosine; images without caption or answer are not used.
 
     Parameters
     ----------
@@ -72,10 +74,13 @@ class KNN(NeighbourView):
     """
 
     name = "knn"
+    uses_answers = True
 
     n_neighbours: int = 200
     _: KW_ONLY
     power: float = 3.0
+
+    answered_: AnsweredImages | None = field(init=False)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -83,10 +88,38 @@ class KNN(NeighbourView):
 
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         self._keep(corpus)
+        self.answered_ = None
+        if corpus.answered.any():
+            asked = corpus[corpus.answered]
+            self.answered_ = AnsweredImages(
+                self.scaling_(getattr(asked, self.view)), sparse.csr_array(asked.answers)
+            )
         return f"{len(self.rows_)} tagged images kept: no iterations needed"
 
     def _scores(self, corpus: Corpus) -> np.ndarray:
+        return self._scores_and_taken(corpus)[0]
+
+    def _scores_and_taken(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray | None]:
         near = self._nearest(corpus)
-        return soft_inference(
-            Neighbours(near.rows, np.maximum(near.cosines, 0.0) ** self.power), self.captions_, self.p_w_
-        )
+        weights = self._weight(near.cosines)
+        votes = votes_of(Neighbours(near.rows, weights), self.captions_)
+        if self.answered_ is None:
+            return shares_of(votes, self.p_w_), None
+        words, before = self.answered_.words, votes[:, self.answered_.words]
+        # Where there are fewer captioned images, all are neighbours.
+        least = near.cosines[:, -1] if near.rows.shape[1] == self.n_neighbours else -np.inf
+        rows = self.scaling_(getattr(corpus, self.view))
+        yes, asked = self.answered_.votes(rows, np.broadcast_to(least, len(rows)), self._weight)
+        votes[:, words] = joined(before, weights.sum(axis=1, keepdims=True), yes, asked)
+        return votes, np.maximum(before - votes[:, words], 0.0).sum(axis=1)
+
+    def _weight(self, cosines: np.ndarray) -> np.ndarray:
+        return np.maximum(cosines, 0.0) ** self.power
+
+    def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays, facts = super()._view_state()
+        return {**arrays, **({} if self.answered_ is None else self.answered_.state())}, facts
+
+    def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        super()._restore_view(arrays, facts)
+        self.answered_ = AnsweredImages.of_file(arrays, len(self.p_w_))

@@ -5,6 +5,9 @@ r"""One-vs-rest logistic regression: every word against its absence, all words a
 It is convex; L-BFGS on the weights of all words together finds what a solver for each word finds, with one sparse
 product a step. Probabilities of presence are normalised to a distribution.
 
+Images with single answers are examples of the words that they were asked about: the loss of such a word has a term for
+each of its answers more. These words are learned again by themselves, others stay as they were.
+
 Symbol -> code, shape:  x_i -> rows D L | W -> weights L V | b -> offset V
 """
 
@@ -19,6 +22,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from topicture.corpus import Corpus
+from topicture.models.baselines.before_answers import BeforeAnswers
 from topicture.models.baselines.one_view import OneView, Tell
 from topicture.models.neighbours import blocks
 
@@ -44,12 +48,14 @@ def fit_logistic(
     tol: float,
     tell: Tell = lambda done, total: None,
     given: Callable[[slice], np.ndarray] | None = None,
+    asked: tuple[Any, sparse.csr_array] | None = None,
 ) -> tuple[Linear, int]:
     """Weights for rows (N, L), sparse or dense, and words that are present (N, V), 0/1, too; and the number of steps.
 
     Sums are made block by block of images: nothing of size images x words is held. An offset has hardly any ridge:
     enough for a word that is on every image, or on none, to stay finite. `given` is what is known of a block's images
-    before, (n, V): it is added to their scores.
+    before, (n, V): it is added to their scores. `asked` are rows (A, L) and answers (A, V) about them, 1 or -1: more
+    examples of these words alone.
     """
     (N, L), V = rows.shape, present.shape[1]
     shrink = np.append(np.full(L, ridge), 1e-3)[:, None]
@@ -67,6 +73,8 @@ def fit_logistic(
             value += float(np.logaddexp(0, scores).sum() - np.vdot(y, scores))
             gradient[:-1] += x.T @ residual
             gradient[-1] += residual.sum(axis=0)
+        if asked is not None:
+            value += _add_answers(theta, *asked, gradient)
         return value, gradient.ravel()
 
     share = (np.asarray(present.sum(axis=0)).ravel() + 0.5) / (N + 1)
@@ -86,9 +94,22 @@ def fit_logistic(
     return Linear(np.ascontiguousarray(theta[:-1]), theta[-1].copy()), int(found.nit)
 
 
+def _add_answers(theta: np.ndarray, rows: Any, answers: sparse.csr_array, gradient: np.ndarray) -> float:
+    """The loss of answers (A, V) about rows (A, L); its gradient (L + 1, V) is added."""
+    value = 0.0
+    for block in blocks(rows.shape[0], 4 * 8 * answers.shape[1]):
+        x, said = rows[block], answers[block].toarray()
+        scores, yes, known = Linear(theta[:-1], theta[-1])(x), said > 0, said != 0
+        residual = np.where(known, expit(scores) - yes, 0.0)
+        value += float((np.logaddexp(0, scores)[known]).sum() - scores[yes].sum())
+        gradient[:-1] += x.T @ residual
+        gradient[-1] += residual.sum(axis=0)
+    return value
+
+
 @dataclass(eq=False, repr=False)
 class Logistic(OneView):
-    """One logistic regression per word on visual words or descriptors; untagged images are not used.
+    """One logistic regression per word on visual words or descriptors; those without caption or answer are not used.
 
     Parameters
     ----------
@@ -99,6 +120,7 @@ class Logistic(OneView):
     """
 
     name = "logistic"
+    uses_answers = True
 
     ridge: float = 3.0
     _: KW_ONLY
@@ -124,6 +146,23 @@ class Logistic(OneView):
         self.linear_, n_steps = fit_logistic(
             self._rows(tagged), present, self.ridge, self.max_iter, self.tol, tell
         )
+        self.before_ = None
+        if corpus.answered.any():
+            asked = corpus[corpus.answered]
+            answers = sparse.csr_array(asked.answers)
+            words = np.unique(answers.indices)
+            again, n_more = fit_logistic(
+                self._rows(tagged),
+                present[:, words],
+                self.ridge,
+                self.max_iter,
+                self.tol,
+                tell,
+                asked=(self._rows(asked), sparse.csr_array(answers[:, words])),
+            )
+            self.before_ = BeforeAnswers(words, self.linear_.weights[:, words], self.linear_.offset[words])
+            self.linear_.weights[:, words], self.linear_.offset[words] = again
+            n_steps += n_more
         return f"L-BFGS: {n_steps} steps"
 
     def _rows(self, corpus: Corpus) -> Any:
@@ -131,11 +170,18 @@ class Logistic(OneView):
         return rows if sparse.issparse(rows) else (rows - self.centre_) / self.scale_
 
     def _scores(self, corpus: Corpus) -> np.ndarray:
-        return expit(self.linear_(self._rows(corpus)))
+        return self._scores_and_taken(corpus)[0]
+
+    def _scores_and_taken(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray | None]:
+        rows = self._rows(corpus)
+        scores = expit(self.linear_(rows))
+        return scores, None if self.before_ is None else self.before_.taken(rows, expit, scores)
 
     def _view_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        return {**self.linear_._asdict(), "centre": self.centre_}, {"scale": self.scale_}
+        before = {} if self.before_ is None else self.before_.state()
+        return {**self.linear_._asdict(), **before, "centre": self.centre_}, {"scale": self.scale_}
 
     def _restore_view(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
         self.linear_ = Linear(arrays["weights"], arrays["offset"])
         self.centre_, self.scale_ = arrays["centre"], float(facts["scale"])
+        self.before_ = BeforeAnswers.of_file(arrays, len(self.p_w_))

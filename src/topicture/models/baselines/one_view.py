@@ -3,7 +3,13 @@ r"""What the annotators without a latent variable share: they learn from the tag
 A model gives every image scores over words, not negative. Scores become a distribution, of which a share `background`
 is the word frequencies: no word has probability 0, and an image about which a model knows nothing gets the frequencies.
 
-Symbol -> code, shape:  rows -> (D, L) sparse counts or dense numbers | p(w) -> p_w_ V
+What single answers take from a word goes to no other, or a photo that has none of them would get the next for every no:
+
+    p_iw = (1 - b) [s_iw + t_i p(w)] / (sum_v s_iv + t_i) + b p(w),    t_i = sum_w [s'_iw - s_iw]_+
+
+with s' the scores before the answers. Without answers t = 0.
+
+Symbol -> code, shape:  rows -> (D, L) sparse counts or dense numbers | p(w) -> p_w_ V | s -> scores D V | t -> taken D
 """
 
 from abc import abstractmethod
@@ -77,14 +83,21 @@ class OneView(Annotator):
     # --- Use ---------------------------------------------------------------------------------------------
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
-        p = self._scores(corpus)
+        p, taken = self._scores_and_taken(corpus)
         totals = p.sum(axis=1)
+        if taken is not None:
+            p += taken[:, None] * self.p_w_
+            totals += taken
         known = totals > 0
         p /= np.where(known, totals, 1.0)[:, None]
         p[~known] = self.p_w_
         p *= 1 - self.background
         p += self.background * self.p_w_
         return p
+
+    def _scores_and_taken(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray | None]:
+        """Scores, and how much of them answers took, (D,); None where there were no answers."""
+        return self._scores(corpus), None
 
     @abstractmethod
     def _scores(self, corpus: Corpus) -> np.ndarray:

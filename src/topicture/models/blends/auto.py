@@ -95,14 +95,15 @@ class Auto(Annotator):
     Attributes
     ----------
     report_ : list of Row, what was tried, in the order of trying
-    fold_of_ : (D,) fold of the images in order of their ids; -1 for untagged ones and those not in the sample that a
-        large collection is tried on; not kept in model files
+    fold_of_ : (D,) fold of the images in order of their ids; -1 for those without caption or answer and those not in
+        the sample that a large collection is tried on; not kept in model files
     held_out_ : (n, V) answers for the n images with a fold, by blends and members that had not seen their captions; not
         kept in model files
     alone_ : the same of every member by itself
     """
 
     name = "auto"
+    uses_answers = True
 
     members: list[str] | None = None
     _: KW_ONLY

@@ -50,10 +50,11 @@ def word_frequencies_of_folds(corpus: Corpus, fold_of: np.ndarray) -> np.ndarray
     A word that occurs counts at least once: the vocabulary tells as much, and the model that is used in the end has
     seen every word.
     """
-    occurs = np.asarray(corpus.captions.sum(axis=0)).ravel() > 0
+    captions = corpus.answers_as_captions().captions
+    occurs = np.asarray(captions.sum(axis=0)).ravel() > 0
     found = []
     for fold in range(int(fold_of.max()) + 1):
-        others = np.asarray(corpus.captions[fold_of != fold].sum(axis=0)).ravel()
+        others = np.asarray(captions[fold_of != fold].sum(axis=0)).ravel()
         found.append(np.maximum(others, occurs) + PSEUDO_COUNT)
     return np.stack([one / one.sum() for one in found])
 

@@ -1,4 +1,4 @@
-"""Digests of what is learned from: the same images and captions have the same."""
+"""Digests of what is learned from: the same images, captions and answers have the same."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 
-__all__ = ["corpus_digest", "digest_of", "views_digest"]
+__all__ = ["corpus_digest", "digest_of", "said_in", "views_digest"]
 
 
 def digest_of(*parts: Any) -> str:
@@ -38,12 +38,18 @@ def digest_of(*parts: Any) -> str:
 
 def corpus_digest(corpus: Corpus) -> str:
     """Of everything that can be learned from."""
-    return digest_of(views_digest(corpus), corpus.captions)
+    return digest_of(views_digest(corpus), *said_in(corpus))
+
+
+def said_in(corpus: Corpus) -> list[Any]:
+    """What people said, for a digest: captions, and answers where there are any."""
+    return [corpus.captions] if corpus.answers is None else [corpus.captions, "answers", corpus.answers]
 
 
 def views_digest(corpus: Corpus) -> str:
-    """Of all but the captions."""
-    others = [field.name for field in fields(corpus) if field.name not in ("captions", "vocabulary")]
+    """Of all but what people said."""
+    said = ("captions", "answers", "vocabulary")
+    others = [field.name for field in fields(corpus) if field.name not in said]
     if corpus.word_vectors is None:  # as before there were any: what was tried then is not tried again
         others.remove("word_vectors")
     words = json.dumps(list(corpus.vocabulary.words))

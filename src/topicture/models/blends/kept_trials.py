@@ -1,7 +1,7 @@
 """Trials that were finished, kept in a folder: what was interrupted goes on where it was, and nothing is fitted twice.
 
-A trial is known by a digest of all that its answers depend on: model, settings and seed, images, captions that were
-shown, images that were asked about. Files are plain arrays; a damaged one counts as none.
+A trial is known by a digest of all that its answers depend on: model, settings and seed, images, captions and answers
+that were shown, images that were asked about. Files are plain arrays; a damaged one counts as none.
 """
 
 import json
@@ -16,7 +16,7 @@ from scipy import sparse
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
-from topicture.models.blends.digests import digest_of, views_digest
+from topicture.models.blends.digests import digest_of, said_in, views_digest
 from topicture.models.files import read_model, write_model
 
 __all__ = ["Answered", "KeptTrials"]
@@ -74,14 +74,16 @@ class KeptTrials:
         settings = json.dumps(
             annotator.get_params(deep=False), sort_keys=True, default=lambda v: digest_of(np.asarray(v))
         )
-        shown = sparse.csr_array(corpus.captions[~hidden])
+        shown = [
+            sparse.csr_array(part[~hidden]) if sparse.issparse(part) else part for part in said_in(corpus)
+        ]
         name = digest_of(
             _VERSION,
             annotator.name,
             annotator.version,
             settings,
             self._views[1],
-            shown,
+            *shown,
             np.flatnonzero(hidden),
         )
         self._used.add(f"{name}.safetensors")

@@ -53,7 +53,7 @@ def part_that_fits(annotator: Annotator, corpus: Corpus, some: Corpus, budget_by
         half = len(part) // 2
         # Tagged images first: they are fewer, and it is them that words are learned from.
         order = rng.permutation(len(part))
-        order = order[np.argsort(~part.tagged[order], kind="stable")]
+        order = order[np.argsort(~part.taught[order], kind="stable")]
         part = part[np.sort(order[:half])] if half > len(some) else some
     return part
 

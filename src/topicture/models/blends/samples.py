@@ -41,9 +41,10 @@ def thinned(fold_of: np.ndarray, groups: np.ndarray, most: int, seed: int) -> np
 
 
 def sample_to_try(corpus: Corpus, rng: np.random.Generator) -> np.ndarray:
-    """Images to try members on: all, or a part of a large collection in which tagged ones come first."""
+    """Images to try members on: all, or a part of a large collection; tagged ones come first, then answered ones."""
     if len(corpus) <= _MOST_TRIED:
         return np.arange(len(corpus))
     tagged, others = (rng.permutation(np.flatnonzero(mask)) for mask in (corpus.tagged, ~corpus.tagged))
+    others = others[np.argsort(~corpus.answered[others], kind="stable")]
     n_tagged = min(len(tagged), max(_MOST_TAGGED, _MOST_TRIED - len(others)))
     return np.sort(np.concatenate([tagged[:n_tagged], others[: _MOST_TRIED - n_tagged]]))

@@ -81,7 +81,7 @@ class Trials:
 
     Attributes
     ----------
-    fold_of : (D,) -1 for untagged images
+    fold_of : (D,) -1 for images without caption or answer; an answer is hidden, and judges nobody
     half_of : (D,) half of the images of fold 0, 0 or 1; -1 for others
     p_w : (n_folds, V) word frequencies without the captions of each fold
     growth : how many times as long learning from everything takes, where the corpus is a sample
@@ -124,7 +124,9 @@ class Trials:
     @property
     def is_race(self) -> bool:
         """Whether members are dropped on the way: few captions would tell nothing of them, and do not take long."""
-        return not self.all_the_way and int((self.fold_of == 0).sum()) >= _FEWEST_JUDGES
+        return (
+            not self.all_the_way and int(((self.fold_of == 0) & self.corpus.tagged).sum()) >= _FEWEST_JUDGES
+        )
 
     def _needed(self, member: Member) -> float:
         return gain_needed(work_of(member), len(self.corpus))
