@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from topicture.annotations.choice.refitting import held_out_again, n_topics_of, unfitted_like, with_topics
 from topicture.annotations.choice.trials import held_out
 from topicture.corpus import Corpus
 from topicture.errors import TopictureError
 from topicture.models.blends.auto import Auto
+from topicture.models.blends.choice import word_frequencies_of_folds
 from topicture.models.registry import make_annotator
 
 
@@ -58,6 +60,23 @@ def test_a_blend_is_asked_as_it_asked_itself(corpus):
     np.testing.assert_allclose(again.p[tagged].sum(axis=1), 1)
     np.testing.assert_allclose(again.p[3], auto.annotate(corpus[[3]])[0])
     assert not again.p[~corpus.tagged & ~reviewed].any()
+
+
+def test_with_other_groups_hidden_a_blend_keeps_its_weights(corpus):
+    """What is learned of hidden groups is to hold for the fitted blend: answers must not be more cautious than its own."""
+    auto = Auto(members=["naive-bayes", "knn"]).fit(corpus)
+    groups = np.arange(len(corpus)) % 5
+    told = held_out_again(auto, corpus, groups=groups, n_folds=5, same_weights=True)
+    p_w = word_frequencies_of_folds(corpus, told.fold_of)
+    for fold in range(5):
+        hidden = told.fold_of == fold
+        shown = corpus.without_captions(hidden)
+        answers = [
+            clone(member).fit(shown).annotate(corpus[hidden].without_captions()) for member in auto.members_
+        ]
+        np.testing.assert_allclose(told.p[hidden], auto.blend_(answers, p_w[[fold]]), rtol=1e-5)
+    anew = held_out_again(auto, corpus, groups=groups, n_folds=5)
+    assert np.abs(anew.p - told.p).max() > 0.01
 
 
 def test_a_blend_is_fitted_again_whole(corpus):

@@ -109,7 +109,9 @@ def _models(made: Library, model: str, answers: np.ndarray | None = None) -> Mod
     far = None
     if world is not None and world.kind != TAGS:
         captions = corpus.without_answers()  # nobody has said a word about the far world
-        far = held_out_again(annotator, captions, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED)
+        far = held_out_again(
+            annotator, captions, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED, same_weights=True
+        )
     return Models(annotator, annotator.annotate(corpus.without_captions()), near, far, world)
 
 

@@ -94,14 +94,19 @@ def held_out_again(
     seed: int = 0,
     on_fold: Callable[[int, int], None] = lambda done, total: None,
     kept: KeptTrials | None = None,
+    same_weights: bool = False,
 ) -> HeldOut:
     """Answers for hidden captions by annotators just like a fitted one; the same folds give the same answers.
 
     `also` and `groups` as for `auto_choice.held_out`; `on_fold` is told how many fits are done of how many. `kept`
-    are fits of members of a blend that were finished before.
+    are fits of members of a blend that were finished before. With `same_weights` these are blended as the fitted one
+    blends its own: where other groups are hidden than it was chosen with, weights of their own would be more cautious,
+    and what is learned of such answers would not hold for those of the fitted one.
     """
     if isinstance(annotator, Auto):
-        return _blend_held_out(annotator, corpus, also, groups, n_folds, seed, on_fold, kept or KeptTrials())
+        return _blend_held_out(
+            annotator, corpus, also, groups, n_folds, seed, on_fold, kept or KeptTrials(), same_weights
+        )
     return held_out(
         lambda: _like(annotator),
         corpus,
@@ -122,6 +127,7 @@ def _blend_held_out(
     seed: int,
     on_fold: Callable[[int, int], None],
     kept: KeptTrials,
+    same_weights: bool,
 ) -> HeldOut:
     fold_of = folds_of(corpus, n_folds, seed=seed, groups=groups)
     n_folds = int(fold_of.max()) + 1
@@ -134,7 +140,10 @@ def _blend_held_out(
 
         answers.append(_answers(member, corpus, fold_of, kept, told))
     p = np.zeros((len(corpus), corpus.n_words))
-    p[fold_of >= 0] = judge_choice(answers, *_hidden(corpus, fold_of)).answers
+    p_w, captions, fold = _hidden(corpus, fold_of)
+    p[fold_of >= 0] = (
+        auto.blend_(answers, p_w) if same_weights else judge_choice(answers, p_w, captions, fold).answers
+    )
     if also is not None and (asked := np.flatnonzero(also & ~corpus.taught)).size:
         p[asked] = auto.annotate(corpus[asked].without_captions())  # it has not seen a word about them
     return HeldOut(p, fold_of)

@@ -131,6 +131,7 @@ def _far_scores(
         seed=seed,
         on_fold=lambda done, total: report("Hiding whole groups of tags", done, total),
         kept=kept,
+        same_weights=True,
     )
     if rows is None or large:
         return HeldOut(found.p, found.fold_of, rows)
