@@ -83,6 +83,12 @@ class TrainingTags:
         """(D,) photos that people said anything about."""
         return (np.asarray(self.known.sum(axis=1)).ravel() > 0) | self.captioned
 
+    @property
+    def by_content(self) -> dict[str, list[str]]:
+        """The words of the photos that have any, by their content in hexadecimal."""
+        pairs = zip(self.images, self.captions, strict=True)
+        return {image.content.hex(): words for image, words in pairs if words}
+
     def at(self, rows: Any) -> "TrainingTags":
         """What is said of some photos, in dense tables; the lists of photos and captions stay whole."""
         tables = {
