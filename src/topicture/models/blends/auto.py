@@ -160,7 +160,7 @@ class Auto(Annotator):
         some = corpus if len(sample) == len(corpus) else corpus[sample]
         found = self._taken_over(corpus)
         self.went_on_ = found is not None
-        known = self._again.members if self.went_on_ and self._again is not None and self._again.same else {}
+        again = self._again if self.went_on_ else None
         tried, left_out = found or self._raced(corpus, sample, some, rng, deadline, callback)
         inside = self.fold_of_ >= 0
         p_w = word_frequencies_of_folds(corpus, self.fold_of_)
@@ -184,7 +184,8 @@ class Auto(Annotator):
                     callback,
                     seed=self.seed,
                     budget_bytes=self.budget_bytes,
-                    known=known,
+                    earlier={} if again is None else again.members,
+                    same=again is not None and again.same,
                 )
             except CantLearn as failed:  # the others are blended anew
                 left_out[failed.tried.member.title] = f"left out: {failed}"

@@ -33,19 +33,21 @@ def learned(
     *,
     seed: int,
     budget_bytes: float,
-    known: Mapping[str, Annotator],
+    earlier: Mapping[str, Annotator],
+    same: bool = False,
 ) -> tuple[list[Annotator], dict[str, str]]:
     """The members, learned from everything or from the sample `some`; and what is to be noted of them, by title.
 
-    `known` are members that learned from the very same before. Raises CantLearn for one that can't be learned at all.
+    `earlier` are members that learned from much the same before, by title: EM goes on from them. Where it was the very
+    `same`, they are taken as they are. Raises CantLearn for a member that can't be learned at all.
     """
     found, notes = [], {}
     work = Work("learn", callback, [t.member for t in chosen], lambda member: 1)
     for number, t in enumerate(chosen):
         title = t.member.title
         work.starts(t.member)
-        if title in known:
-            found.append(known[title])
+        if same and title in earlier:
+            found.append(earlier[title])
             work.ended(t.member, 0)
             continue
         limit: Any = callback
@@ -57,7 +59,7 @@ def learned(
             needed = fit_bytes(annotator, corpus) / 1e9
             notes[title] = f"used; learned from {len(part)} images, all would take {needed:.0f} GB"
         try:
-            found.append(fitted(t.member, t.settings, seed, part, limit))
+            found.append(fitted(t.member, t.settings, seed, part, limit, earlier.get(title)))
         except (OutOfTime, *FAILURES) as error:
             late = isinstance(error, OutOfTime)
             why = "all would take too long" if late else f"for all {why_failed(error)}"

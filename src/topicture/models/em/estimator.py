@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from topicture.models.em import loop as em
 __all__ = ["EMAnnotator"]
 
 PRECISIONS = ("float64", "float32")
+# Settings that say how parameters are looked for, not what they are.
+_OF_THE_LOOP = dict.fromkeys(("max_iter", "tol", "n_init", "seed", "precision", "start"))
 
 
 @dataclass(eq=False, repr=False)
@@ -45,6 +47,42 @@ class EMAnnotator(Annotator):
     params_: Any = field(init=False)
     restarts_: np.ndarray = field(init=False)
 
+    # --- Learn -------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        corpus: Corpus,
+        *,
+        callback: Callable[[Any], None] | None = None,
+        earlier: "EMAnnotator | None" = None,
+    ) -> Self:
+        """Learn from the images, tagged and untagged; see `Annotator.fit`.
+
+        `earlier` is a model that was fitted to much the same images. Where it has the same words, columns, topics and
+        settings, the fit begins at its parameters, instead of `n_init` starts of its own: the objective rises from
+        there, and few steps are left. Where it has not, and in a model that takes no steps of EM, all begins anew.
+        """
+        goes_on = earlier is not None and self._goes_on_from(earlier, corpus)
+        self._first_params = earlier.params_ if earlier is not None and goes_on else None
+        try:
+            return super().fit(corpus, callback=callback)
+        finally:
+            del self._first_params
+
+    def _goes_on_from(self, earlier: "EMAnnotator", corpus: Corpus) -> bool:
+        """Whether the parameters of an earlier fit are such as this one is looking for."""
+        if type(earlier) is not type(self) or earlier.vocabulary_ != corpus.vocabulary:
+            return False
+        own, its = ({**one.get_params(deep=False), **_OF_THE_LOOP} for one in (self, earlier))
+        return own == its and earlier.columns_ == self._columns(corpus)
+
+    def _starts(self, corpus: Corpus) -> list[Callable[[], Any]]:
+        """Where the fit begins: at earlier parameters, or `n_init` times at some of its own."""
+        if self._first_params is not None:
+            return [lambda: self._first_params]
+        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
+        return [partial(self._start, corpus, np.random.default_rng(seed)) for seed in seeds]
+
     @abstractmethod
     def _model(self) -> em.Model: ...
 
@@ -69,11 +107,10 @@ class EMAnnotator(Annotator):
         self._check_choice("precision", PRECISIONS)
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
         best, tried = em.fit_restarts(
             self._model(),
             self._batches(corpus),
-            [partial(self._start, corpus, np.random.default_rng(s)) for s in seeds],
+            self._starts(corpus),
             self._prior(),
             max_iter=self.max_iter,
             tol=self.tol,
