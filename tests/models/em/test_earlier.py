@@ -71,11 +71,25 @@ def test_from_the_same_it_stays_where_it_is(corpus, name):
 
 def test_parameters_of_another_kind_are_no_start(corpus):
     first = make_annotator("mix-unigram", n_topics=4, n_init=1, max_iter=5).fit(corpus)
-    fewer = replace(
-        corpus, captions=sparse.csr_array(corpus.captions[:, :3]), vocabulary=Vocabulary(["a", "b", "c"])
-    )
-    for settings, images in (({"n_topics": 3}, corpus), ({"n_topics": 4}, fewer)):
-        anew = make_annotator("mix-unigram", n_init=2, max_iter=5, **settings).fit(images)
-        found = make_annotator("mix-unigram", n_init=2, max_iter=5, **settings).fit(images, earlier=first)
+    for settings in ({"n_topics": 3}, {"n_topics": 4, "smoothing": "map"}):
+        anew = make_annotator("mix-unigram", n_init=2, max_iter=5, **settings).fit(corpus)
+        found = make_annotator("mix-unigram", n_init=2, max_iter=5, **settings).fit(corpus, earlier=first)
         np.testing.assert_array_equal(found.objective_trace_, anew.objective_trace_)
         assert len(found.restarts_) == 2
+
+
+@pytest.mark.parametrize("smoothing", ["vb", pytest.param("map", marks=pytest.mark.slow)])
+def test_words_may_come_and_go(corpus, smoothing):
+    settings = {"n_topics": 4, "n_init": 1, "max_iter": 100, "smoothing": smoothing}
+    first = make_annotator("mix-unigram", **settings).fit(corpus)
+    captions = np.zeros((80, 4))
+    captions[:, 1:] = corpus.captions.toarray()[:, :3]
+    captions[:, 0] = captions[:, 1]  # a new word, on the same images as "a"; and "d" is gone
+    other = replace(corpus, captions=sparse.csr_array(captions), vocabulary=Vocabulary(list("Aabc")))
+    went_on = make_annotator("mix-unigram", **settings).fit(other, earlier=first)
+    anew = make_annotator("mix-unigram", **settings).fit(other)
+    assert (np.diff(went_on.objective_trace_) >= -1e-9 * abs(went_on.objective_trace_[0])).all()
+    assert went_on.objective_trace_[-1] >= anew.objective_trace_[-1] - 0.02 * abs(anew.objective_trace_[-1])
+    p = went_on.annotate(other)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert np.corrcoef(p[:, 0], p[:, 1])[0, 1] > 0.95

@@ -83,17 +83,24 @@ def learn_auto(
     trials = _members(
         auto, corpus, HeldOut(p[:0], auto.fold_of_[auto.fold_of_ >= 0], order[auto.fold_of_ >= 0])
     )
-    return AutoLearned(auto, judge("auto", corpus, held_out), trials, held_out)
+    return AutoLearned(auto, judge("auto", corpus, held_out, _asked_about(auto, corpus)), trials, held_out)
+
+
+def _asked_about(auto: Auto, corpus: Corpus) -> NDArray[np.bool_]:
+    """Words (V,) that members were asked about while captions were hidden; the others have come since."""
+    return np.isin(corpus.vocabulary.words, auto.hidden_.words)
 
 
 def _members(auto: Auto, corpus: Corpus, hidden: HeldOut) -> list[MemberTrial]:
-    found = []
+    found, asked = [], _asked_about(auto, corpus)
     for row in auto.report_:
         if row.perplexity is None:
             nan = float("nan")
             found.append(MemberTrial(row.member, nan, nan, nan, nan, 0.0, row.note))
             continue
-        trial = judge(row.member, corpus, replace(hidden, p=auto.alone_[row.member].astype(np.float64)))
+        trial = judge(
+            row.member, corpus, replace(hidden, p=auto.alone_[row.member].astype(np.float64)), asked
+        )
         found.append(
             MemberTrial(
                 row.member,

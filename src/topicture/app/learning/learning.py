@@ -15,7 +15,12 @@ from topicture.app.learning.calibrating import Trusted, differing, some_untagged
 from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, earlier_model, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
-from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
+from topicture.app.learning.region_choice import (
+    REGION_MODELS,
+    choose_region_model,
+    region_model_again,
+    told_of,
+)
 from topicture.app.learning.reports import former_choice, learning_told, race_told
 from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather, hidden_together, moments
 from topicture.app.learning.unseen_answers import UnseenAnswers
@@ -156,10 +161,16 @@ def learn(
         captioned = corpus.answers_as_captions()  # all that models of regions know
         overlaps = asking_about_marks(catalog, looked_at, captioned, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
-            candidates = (former.region_model,) if former.region_model in REGION_MODELS else REGION_MODELS
-            region_annotator, of_regions = choose_region_model(
-                captioned, candidates, groups, seed, report, overlaps
-            )
+            went_on = isinstance(annotator, Auto) and annotator.went_on_ and overlaps is None
+            if went_on and earlier is not None and earlier.region_annotator and earlier.regions:
+                region_annotator, of_regions = region_model_again(
+                    earlier.region_annotator, earlier.regions, captioned, former.same, report
+                )
+            else:
+                candidates = (former.region_model,) if former.region_model in REGION_MODELS else REGION_MODELS
+                region_annotator, of_regions = choose_region_model(
+                    captioned, candidates, groups, seed, report, overlaps
+                )
         elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
             of_regions = told_of(annotator, captioned, groups, seed, overlaps)
         by_region = next(

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import JudgedPairs
 from topicture.annotations.shift.calibration import Calibration
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
+from topicture.app.learning.region_choice import trust_told
 from topicture.app.learning.reports import load_report
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.atomic import new_folder
@@ -136,6 +137,8 @@ class Earlier(NamedTuple):
     features: Features
     known: KnownAnswers
     photos: int  # that the features were learned from
+    region_annotator: Annotator | None  # with what is told of it
+    regions: dict[str, Any] | None
 
 
 def earlier_model(
@@ -147,16 +150,20 @@ def earlier_model(
     """
     try:
         folder = catalog.model_folder(catalog.suggestions.newest())
-        known, photos = read_known(folder / "known.safetensors"), int(load_report(folder)["race"]["photos"])
+        known, told = read_known(folder / "known.safetensors"), load_report(folder)
+        photos, regions = int(told["race"]["photos"]), told["regions"]
         if abs(n_photos - photos) > MOST_CHANGE * photos or known.change(captions) > MOST_CHANGE:
             return None
         features, annotator = _load_features(folder), load_annotator(folder / "model.safetensors")
         features.check_current()
+        region_annotator = load_region_annotator(folder)
     except (TopictureError, KeyError, TypeError, ValueError):
         return None  # there is none, it is of another kind or version, or damaged: `check` tells that
     if not isinstance(annotator, Auto) or features.recipe != recipe:
         return None
-    return Earlier(annotator, features, known, photos)
+    if trust_told(told) is None or region_annotator is None or regions["model"] != region_annotator.name:
+        region_annotator, regions = None, None
+    return Earlier(annotator, features, known, photos, region_annotator, regions)
 
 
 def load_judged(folder: Path, n_words: int) -> tuple[Calibration, JudgedPairs]:

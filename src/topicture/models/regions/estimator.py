@@ -36,6 +36,7 @@ class GaussianTopics(EMAnnotator):
     """Settings and checks that the three models share."""
 
     needs = ("regions",)
+    word_tables = ("beta", "rho")
 
     _: KW_ONLY
     smoothing: str = "eb"
