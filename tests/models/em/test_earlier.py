@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from topicture.corpus import Corpus, Vocabulary
-from topicture.models.registry import make_annotator
+from topicture.models.registry import load_annotator, make_annotator
 
 MODELS = {
     "mix-unigram": {"n_topics": 4, "max_iter": 100},
@@ -45,11 +45,13 @@ SLOW = ("link-lda", "plsa-words")  # to compile
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in MODELS]
 )
-def test_few_steps_lead_from_an_earlier_fit_to_as_good_a_one(corpus, name):
+def test_few_steps_lead_from_an_earlier_fit_to_as_good_a_one(corpus, name, tmp_path):
     settings = {**MODELS[name], "n_init": 2, "tol": 1e-5}
     before = make_annotator(name, **settings).fit(corpus)
     more = with_more_tags(corpus)
     anew = make_annotator(name, **settings).fit(more)
+    before.save(tmp_path / "before.safetensors")
+    before = load_annotator(tmp_path / "before.safetensors")
     went_on = make_annotator(name, **settings).fit(more, earlier=before)
     trace = went_on.objective_trace_
     assert trace[-1] >= trace[0]
