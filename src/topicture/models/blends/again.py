@@ -112,16 +112,14 @@ def honest_answers(
     if len(new) and not all(title in again.members for title in titles):
         return None
     fold_of[new] = _dealt(group[new], np.bincount(fold_of[fold_of >= 0], minlength=n_folds))
-    p = np.zeros((len(titles), len(corpus), len(earlier.words)), np.float16)
-    old = np.flatnonzero((fold_of >= 0) & (row_of >= 0))
-    for m, title in enumerate(titles):
-        p[m, old] = earlier.p[earlier.members.index(title)][row_of[old]]
-        if len(new):
-            p[m, new] = _asked(again.members[title], corpus[new], earlier.words)
     inside = order[fold_of[order] >= 0]
-    return HiddenAnswers(
-        tuple(titles), earlier.words, corpus.image_ids[inside], fold_of[inside], p[:, inside]
-    )
+    p = np.zeros((len(titles), len(inside), len(earlier.words)), np.float16)
+    old, since = row_of[inside] >= 0, row_of[inside] < 0
+    for m, title in enumerate(titles):
+        p[m, old] = earlier.p[earlier.members.index(title)][row_of[inside[old]]]
+        if len(new):
+            p[m, since] = _asked(again.members[title], corpus[inside[since]], earlier.words)
+    return HiddenAnswers(tuple(titles), earlier.words, corpus.image_ids[inside], fold_of[inside], p)
 
 
 def _split(group: NDArray[np.int64], fold_of: NDArray[np.int64]) -> NDArray[np.bool_]:

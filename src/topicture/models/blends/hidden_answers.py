@@ -102,9 +102,10 @@ def known_of(
 ) -> KnownAnswers | None:
     """What a fit on a corpus leaves; `earlier` is what it went on from. None where that is too much to keep."""
     near, far = near.kept(), None if far is None else far.kept()
-    if near.p.nbytes + (0 if far is None else far.p.nbytes) > MOST_BYTES:
-        return None
     ids = corpus.image_ids[corpus.tagged]
+    others = 2 * int(np.strings.str_len(ids).sum()) + 4 * corpus.captions.nnz
+    if near.p.nbytes + (0 if far is None else far.p.nbytes) + others > MOST_BYTES:
+        return None
     if earlier is not None:
         return earlier._replace(near=near, far=far, learned_from=ids)
     return KnownAnswers(near, far, ids, ids, sparse.csr_array(corpus.captions[corpus.tagged] > 0))
