@@ -5,8 +5,9 @@
 
 Each line is a process of its own: CPU seconds after the photos were looked at, peak memory, mean average precision on
 hidden tags with its standard error over the folds, and on the photos whose tags the model never saw. `again` learns
-from the same, with trials that were kept; `after 200 decisions` from 200 tags more, going on from the race; `the same
-with trials` tries what helped before on hidden tags once more, as `learn` does where more has changed.
+from the same, with trials that were kept; `after 200 decisions` from 200 tags more (of rendered photos 48), going on
+from the race; `the same with trials` tries what helped before on hidden tags once more, as `learn` does where more has
+changed.
 Set OMP_NUM_THREADS=1 where others use the machine.
 """
 
@@ -53,21 +54,22 @@ def run(quick: bool = True) -> list[dict]:
         made = _described(parent / "photos", words)
         made.save(parent / "corpus")
         rows: list[dict] = []
-        for title in ("before", "race", "again", f"after {N_DECISIONS} decisions", WITH_TRIALS):
+        n_decisions = N_DECISIONS * N_RENDERED // N_PHOTOS if quick else N_DECISIONS
+        for title in ("before", "race", "again", f"after {n_decisions} decisions", WITH_TRIALS):
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                row = pool.apply(_measure, (title, parent))
+                row = pool.apply(_measure, (title, parent, n_decisions))
             rows.append({**row, "of before": row["cpu s"] / rows[0]["cpu s"] if rows else 1.0})
         return rows
 
 
-def _measure(title: str, parent: Path) -> dict:
+def _measure(title: str, parent: Path, n_decisions: int = N_DECISIONS) -> dict:
     everything = Corpus.load(parent / "corpus")
     tagged = np.random.default_rng(0).permutation(len(everything)) < SHARE * len(everything)
     corpus = everything.without_captions(~tagged)
     kept = KeptTrials(None if title == "before" else parent / "trials")
     former, again = None, None
     if title not in ("before", "race", "again"):
-        corpus = _more_tags(everything, tagged)
+        corpus = _more_tags(everything, tagged, n_decisions)
         raced = Auto.load(parent / "race.safetensors")
         former = [FormerRow(row.member, row.settings, row.weight, row.note) for row in raced.report_]
         if title != WITH_TRIALS:
@@ -99,10 +101,10 @@ def _measure(title: str, parent: Path) -> dict:
     }
 
 
-def _more_tags(everything: Corpus, tagged: np.ndarray) -> Corpus:
+def _more_tags(everything: Corpus, tagged: np.ndarray, n_decisions: int) -> Corpus:
     """Tags of some more photos."""
     others = np.flatnonzero(~tagged & everything.tagged)
-    enough = np.cumsum(everything.captions[others].sum(axis=1)) <= N_DECISIONS
+    enough = np.cumsum(everything.captions[others].sum(axis=1)) <= n_decisions
     shown = tagged.copy()
     shown[others[enough]] = True
     return everything.without_captions(~shown)
