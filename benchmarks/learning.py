@@ -85,7 +85,6 @@ def _measure(title: str, parent: Path, n_decisions: int = N_DECISIONS) -> dict:
         assert known is not None
         write_known(parent / "known.safetensors", known)
         learned.annotator.save(parent / "race.safetensors")
-    assert learned.annotator.went_on_ == (again is not None)
     unseen = everything[~corpus.tagged]
     answers = summary(learned.annotator.annotate(unseen.without_captions()), unseen.captions)
     return {
@@ -94,6 +93,7 @@ def _measure(title: str, parent: Path, n_decisions: int = N_DECISIONS) -> dict:
         "tagged": int(corpus.tagged.sum()),
         "cpu s": seconds,
         "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+        "went on": learned.annotator.went_on_,
         "members": sum(member.weight > 0 for member in learned.members),
         "map": learned.trial.mean,
         "± map": learned.trial.standard_error,
