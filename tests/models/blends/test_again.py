@@ -223,6 +223,26 @@ def test_new_words_are_as_frequent_as_they_are_and_words_gone_are_gone(everythin
     assert not go_on(first, shown(everything, N_TAGGED), corpus).went_on_
 
 
+def test_texts_of_words_are_those_of_the_corpus(everything, monkeypatch):
+    """What a text encoder says of words goes with them: the last model has its own."""
+    monkeypatch.setattr("topicture.models.blends.again.MOST_NEW_WORDS", 0.2)
+    vectors = np.random.default_rng(0).normal(size=(6, 5))
+    told = replace(everything, word_vectors=vectors)
+    before, corpus = shown(told, N_TAGGED), shown(told, 95)
+    models = ["knn", "text-match"]
+    auto = Auto(models).fit(before, groups=np.arange(N))
+    more = replace(
+        corpus,
+        captions=sparse.csr_array(np.hstack([corpus.captions.toarray(), np.arange(N)[:, None] < 6])),
+        vocabulary=Vocabulary(list("abcdefg")),
+        word_vectors=np.vstack([vectors, np.ones((1, 5))]),
+    )
+    again = again_from(auto, before)
+    found = Auto(models).fit(more, groups=np.arange(N), former=rows_of(auto), again=again)
+    assert found.went_on_
+    assert found.hidden_.rows_of(more.image_ids)[94] >= 0
+
+
 def test_members_that_there_was_no_time_for_are_tried(everything, first):
     rows = rows_of(first)
     other = next(row for row in rows if row.weight == 0 or row.member != rows[0].member)
