@@ -83,7 +83,7 @@ def learn(
     """Learn from everything that people have decided; the same photos and decisions give the same model.
 
     While the collection is much as it was when "auto" last tried everything, it tries only what helped then. While
-    nearly all captions are as they were at the last trials, none are made: answers that models gave while tags were
+    nearly all that was said is as it was at the last trials, none are made: answers that models gave while tags were
     hidden are taken over, photos tagged since are answered by the last model, which had not seen their tags, and what
     is used learns once more. Trials that were finished are kept until a model was learned: one that was interrupted
     goes on from there.

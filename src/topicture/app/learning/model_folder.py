@@ -30,7 +30,7 @@ from topicture.errors import ModelFileError, TopictureError
 from topicture.models.base import Annotator, AnswerBlock
 from topicture.models.blends.again import MOST_CHANGE
 from topicture.models.blends.auto import Auto
-from topicture.models.blends.hidden_answers import KnownAnswers, read_known, write_known
+from topicture.models.blends.hidden_answers import KnownAnswers, Said, read_known, write_known
 from topicture.models.files import read_model, write_model
 from topicture.models.registry import load_annotator
 from topicture.store import Catalog
@@ -141,18 +141,16 @@ class Earlier(NamedTuple):
     regions: dict[str, Any] | None
 
 
-def earlier_model(
-    catalog: Catalog, recipe: Recipe, captions: dict[str, list[str]], n_photos: int
-) -> Earlier | None:
+def earlier_model(catalog: Catalog, recipe: Recipe, said: Said, n_photos: int) -> Earlier | None:
     """The newest model, if it is a blend and photos and captions are nearly those of its trials.
 
-    `captions` are those of the tagged photos by their content; `n_photos` there are in all.
+    `said` is what was said, by the contents of photos; `n_photos` there are in all.
     """
     try:
         folder = catalog.model_folder(catalog.suggestions.newest())
         known, told = read_known(folder / "known.safetensors"), load_report(folder)
         photos, regions = int(told["race"]["photos"]), told["regions"]
-        if abs(n_photos - photos) > MOST_CHANGE * photos or known.change(captions) > MOST_CHANGE:
+        if abs(n_photos - photos) > MOST_CHANGE * photos or known.change(said) > MOST_CHANGE:
             return None
         features, annotator = _load_features(folder), load_annotator(folder / "model.safetensors")
         features.check_current()

@@ -1,11 +1,12 @@
 """A fit that goes on from an earlier one: answers for hidden captions are taken over as far as they are honest.
 
-An answer stays honest whatever was decided since: it was given by members that had not seen the image's caption, nor
-one of its group. Images tagged since are answered by the earlier blend's own members, which had not seen their captions
-either; unless an image of their group was tagged then, which leaves them without an answer, and without a fold.
+An answer stays honest whatever was decided since: it was given by members that had not seen the image's caption or
+answers about it, nor those of its group. Images that something was said about since are answered by the earlier blend's
+own members, which had not seen it either; unless something was said about an image of their group, which leaves them
+without an answer, and without a fold.
 
-When a fifth of the captions differ from those of the trials, trials are made again: the answers tell of members that
-learned from captions of the past.
+When a fifth of what was said differs from what it was at the trials, trials are made again: the answers tell of members
+that learned from what was said in the past.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,18 @@ from scipy import sparse
 
 from topicture.corpus import Corpus
 from topicture.models.base import Annotator
-from topicture.models.blends.hidden_answers import HiddenAnswers, KnownAnswers, told_in_words
+from topicture.models.blends.hidden_answers import (
+    HiddenAnswers,
+    KnownAnswers,
+    by_image,
+    said_in,
+    told_in_words,
+)
 from topicture.models.blends.members import FormerRow, Member, members_again, out_of_time
 
-__all__ = ["MOST_CHANGE", "Again", "TakenOver", "captions_of", "honest_answers", "taken_over"]
+__all__ = ["MOST_CHANGE", "Again", "TakenOver", "honest_answers", "taken_over"]
 
-MOST_CHANGE = 0.2  # of the captions since the trials
+MOST_CHANGE = 0.2  # of the words that were said, since the trials
 MOST_NEW_WORDS = 0.1  # for each word of the trials; nobody was asked about them
 LEAST_HONEST = 0.8  # of the answers that there were
 MOST_NEW = 0.25  # images tagged since, for each answer that there was
@@ -61,11 +68,9 @@ def taken_over(
 ) -> TakenOver | None:
     """What a fit can go on from; None where trials must be made."""
     known, rows = again.known, {row.member: row for row in former or ()}
+    said = by_image(corpus.image_ids.tolist(), corpus.vocabulary.words, said_in(corpus))
     new_words = set(corpus.vocabulary.words) - set(known.near.words)
-    if (
-        len(new_words) > MOST_NEW_WORDS * len(known.near.words)
-        or known.change(captions_of(corpus)) > MOST_CHANGE
-    ):
+    if len(new_words) > MOST_NEW_WORDS * len(known.near.words) or known.change(said) > MOST_CHANGE:
         return None
     chosen, not_again = [], members_again(members, former)[1]
     for member in members:
@@ -82,16 +87,6 @@ def taken_over(
     return None if answers is None else TakenOver(chosen, answers, not_again)
 
 
-def captions_of(corpus: Corpus) -> dict[str, list[str]]:
-    """The words of the tagged images by their ids."""
-    tagged = np.flatnonzero(corpus.tagged)
-    found: dict[str, list[str]] = {name: [] for name in corpus.image_ids[tagged].tolist()}
-    ids, words = corpus.image_ids.tolist(), corpus.vocabulary.words
-    for row, column in zip(*(part.tolist() for part in corpus.captions.nonzero()), strict=True):
-        found[ids[row]].append(words[column])
-    return found
-
-
 def honest_answers(
     earlier: HiddenAnswers, again: Again, titles: Sequence[str], corpus: Corpus, groups: ArrayLike
 ) -> HiddenAnswers | None:
@@ -100,7 +95,7 @@ def honest_answers(
     `groups` (D,) are the images that are hidden together today.
     """
     order = np.argsort(corpus.image_ids, kind="stable")
-    row_of = np.where(corpus.tagged, earlier.rows_of(corpus.image_ids), -1)
+    row_of = np.where(corpus.taught, earlier.rows_of(corpus.image_ids), -1)
     fold_of = np.where(row_of >= 0, earlier.fold_of[row_of], -1)
     group = np.unique(np.asarray(groups), return_inverse=True)[1]
     fold_of[_split(group, fold_of)[group]] = -1
@@ -135,9 +130,9 @@ def _unseen(known: KnownAnswers, corpus: Corpus, group: NDArray[np.int64]) -> ND
     """Images (D,) tagged since of whose groups the earlier blend had seen no caption."""
     seen = np.isin(corpus.image_ids, known.learned_from)
     # Whom an image was like that is tagged no more, or gone, is not known.
-    if (seen & corpus.tagged).sum() < len(known.learned_from):
+    if (seen & corpus.taught).sum() < len(known.learned_from):
         return np.zeros(len(corpus), bool)
-    return corpus.tagged & (np.bincount(group, seen) == 0)[group]
+    return corpus.taught & (np.bincount(group, seen) == 0)[group]
 
 
 def _dealt(group: NDArray[np.int64], loads: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -153,6 +148,5 @@ def _dealt(group: NDArray[np.int64], loads: NDArray[np.int64]) -> NDArray[np.int
 def _asked(member: Annotator, images: Corpus, words: Sequence[str]) -> NDArray[np.float16]:
     own = member.vocabulary_
     blank = sparse.csr_array((len(images), len(own)), dtype=images.captions.dtype)
-    return told_in_words(
-        member.annotate(replace(images, vocabulary=own, captions=blank, word_vectors=None)), own.words, words
-    )
+    asked = replace(images, vocabulary=own, captions=blank, word_vectors=None, answers=None)
+    return told_in_words(member.annotate(asked), own.words, words)

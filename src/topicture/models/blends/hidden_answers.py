@@ -15,7 +15,20 @@ from topicture.errors import ModelFileError
 from topicture.models.files import read_model, write_model
 from topicture.models.id_arrays import ids_from, ids_state
 
-__all__ = ["HiddenAnswers", "KnownAnswers", "known_of", "read_known", "told_in_words", "write_known"]
+__all__ = [
+    "GIVEN",
+    "NO",
+    "YES",
+    "HiddenAnswers",
+    "KnownAnswers",
+    "Said",
+    "by_image",
+    "known_of",
+    "read_known",
+    "said_in",
+    "told_in_words",
+    "write_known",
+]
 
 # More is not kept: the next fit makes its trials anew.
 MOST_BYTES = 64 << 20
@@ -73,8 +86,9 @@ class KnownAnswers(NamedTuple):
     ----------
     near : answers that the blend was chosen by
     far : the same of its members with whole groups hidden; None where that was not asked
-    learned_from : (t,) images whose captions the blend has seen
-    tried_ids, tried : images that were tagged when trials were made, and their captions then, in the words of `near`
+    learned_from : (t,) images about which the blend has seen a caption or an answer
+    tried_ids, tried : images that anything was said about when trials were made, and what, (n, V) in the words of
+        `near`: GIVEN, YES or NO
     """
 
     near: HiddenAnswers
@@ -83,18 +97,44 @@ class KnownAnswers(NamedTuple):
     tried_ids: NDArray[np.str_]
     tried: sparse.csr_array
 
-    def change(self, captions: Mapping[str, Sequence[str]]) -> float:
-        """How many captions were given, taken or altered since the trials, for each that there was.
+    def change(self, said: "Said") -> float:
+        """How many words were given, taken or answered since the trials, for each that there was.
 
-        `captions` are those of the tagged images by their ids. Words that the trials did not know do not count.
+        Words that the trials did not know do not count.
         """
         known = set(self.near.words)
-        now = {(image, word) for image, words in captions.items() for word in words if word in known}
+        now = {(image, *one) for image, words in said.items() for one in words.items() if one[0] in known}
         row, column = self.tried.nonzero()
-        words = np.array(self.near.words)[column]
-        then = set(zip(self.tried_ids[row].tolist(), words.tolist(), strict=True))
-        changed = {image for image, _ in now ^ then} | set(captions) ^ set(self.tried_ids.tolist())
-        return len(changed) / max(len(self.tried_ids), 1)
+        images, words = self.tried_ids[row].tolist(), np.array(self.near.words)[column].tolist()
+        then = set(zip(images, words, self.tried[row, column].tolist(), strict=True))
+        return len(now ^ then) / max(len(then), 1)
+
+
+Said = Mapping[str, Mapping[str, int]]
+"""What people said, by the ids of images and by words: GIVEN in a caption, or answered YES or NO."""
+
+GIVEN, YES, NO = 1, 2, -1
+
+
+def said_in(corpus: Corpus) -> sparse.csr_array:
+    """What people said of images and words, (D, V)."""
+    captions = sparse.csr_array(corpus.captions > 0, dtype=np.int8)
+    if corpus.answers is None:
+        return captions
+    alone = sparse.csr_array(corpus.answers.multiply(corpus.answered[:, None]))
+    yes, no = (sparse.csr_array(one, dtype=np.int8) for one in (alone > 0, alone < 0))
+    return sparse.csr_array(GIVEN * captions + YES * yes + NO * no)
+
+
+def by_image(
+    image_ids: Sequence[str], words: Sequence[str], said: sparse.csr_array
+) -> dict[str, dict[str, int]]:
+    """The same by ids and words."""
+    found: dict[str, dict[str, int]] = {}
+    table = said.tocoo()
+    for row, column, verdict in zip(table.row.tolist(), table.col.tolist(), table.data.tolist(), strict=True):
+        found.setdefault(image_ids[row], {})[words[column]] = verdict
+    return found
 
 
 def known_of(
@@ -102,13 +142,13 @@ def known_of(
 ) -> KnownAnswers | None:
     """What a fit on a corpus leaves; `earlier` is what it went on from. None where that is too much to keep."""
     near, far = near.kept(), None if far is None else far.kept()
-    ids = corpus.image_ids[corpus.tagged]
-    others = 2 * int(np.strings.str_len(ids).sum()) + 4 * corpus.captions.nnz
+    ids = corpus.image_ids[corpus.taught]
+    others = 2 * int(np.strings.str_len(ids).sum()) + 5 * corpus.captions.nnz
     if near.p.nbytes + (0 if far is None else far.p.nbytes) + others > MOST_BYTES:
         return None
     if earlier is not None:
         return earlier._replace(near=near, far=far, learned_from=ids)
-    return KnownAnswers(near, far, ids, ids, sparse.csr_array(corpus.captions[corpus.tagged] > 0))
+    return KnownAnswers(near, far, ids, ids, said_in(corpus)[corpus.taught])
 
 
 # --- Files --------------------------------------------------------------------------------------------------------
@@ -121,6 +161,7 @@ def write_known(path: Any, known: KnownAnswers) -> None:
         **_prefixed("tried", ids_state(known.tried_ids)),
         "tried.starts": known.tried.indptr,
         "tried.words": known.tried.indices,
+        "tried.said": known.tried.data,
     }
     header: dict[str, Any] = {}
     for name in ("near", "far"):
@@ -142,7 +183,7 @@ def read_known(path: Any) -> KnownAnswers:
         tried_ids = ids_from(_below("tried", arrays), {})
         starts, words = arrays["tried.starts"], arrays["tried.words"]
         tried = sparse.csr_array(
-            (np.ones(len(words), bool), words, starts), shape=(len(tried_ids), len(near.words))
+            (arrays["tried.said"], words, starts), shape=(len(tried_ids), len(near.words))
         )
         tried.check_format(full_check=True)
         return KnownAnswers(near, far, ids_from(_below("learned_from", arrays), {}), tried_ids, tried)
