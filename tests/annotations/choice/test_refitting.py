@@ -63,7 +63,7 @@ def test_a_blend_is_asked_as_it_asked_itself(corpus):
 
 
 def test_with_other_groups_hidden_a_blend_keeps_its_weights(corpus):
-    """What is learned of hidden groups is to hold for the fitted blend: answers must not be more cautious than its own."""
+    """What is learned of hidden groups is to hold for the fitted blend: answers are no more cautious than its own."""
     auto = Auto(members=["naive-bayes", "knn"]).fit(corpus)
     groups = np.arange(len(corpus)) % 5
     told = held_out_again(auto, corpus, groups=groups, n_folds=5, same_weights=True)

@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from photo_folder import make_library
+from photo_folder import jpeg, make_library, make_photos, put, words_of
 
+from topicture.app.learning.model_folder import load_judged
 from topicture.app.learning.reports import former_choice, load_report
+from topicture.app.verbs.library import Library
 from topicture.models.blends import auto
 from topicture.models.blends.members import members_for
 from topicture.models.registry import load_annotator
@@ -71,3 +73,116 @@ def test_a_report_that_says_nothing_of_a_race_starts_afresh(library, race, tiny_
 def test_many_more_tags_are_raced_for_again(library, tiny_corpus):
     with Catalog.open(library.folder) as catalog:
         assert former_choice(catalog, tiny_corpus).rows == ()  # of other words, and far more of them
+
+
+# --- Going on from the last model -----------------------------------------------------------------------------------
+
+
+def decide(library, n, first=24, words=None):
+    """Tell the words of some photos that had none."""
+    with Catalog.open(library.folder) as catalog:
+        images = [i for i in catalog.files.living() if int(i.path[-7:-4]) in range(first, first + n)]
+    for image in images:
+        number = int(image.path[-7:-4])
+        library.decide(image.image, words or sorted(set(words_of(number))), "present")
+
+
+def folder_of(library, number=0):
+    with Catalog.open(library.folder) as catalog:
+        return catalog.model_folder(catalog.suggestions.models()[number])
+
+
+def test_after_decisions_trials_are_taken_over(library, monkeypatch):
+    decide(library, 3)
+    monkeypatch.setattr(
+        "topicture.models.blends.trials.Trials.run", lambda *_: pytest.fail("there was a trial")
+    )
+    library.learn(regions=False, workers=0)
+    report, _ = model_of(library)
+    assert report["race"]["went_on"]
+    assert report["tagged"] == 27
+    before = model_of(library, 1)[0]
+    assert report["race"]["former"] == before["race"]["rows"]
+    assert report["trials"][0]["mean"] > 0.5
+    library.annotate(workers=0)
+
+
+def test_from_the_same_it_comes_to_the_same_after_it_went_on(library):
+    decide(library, 3)
+    for _ in range(2):
+        library.learn(regions=False, workers=0)
+    (first, one), (second, other) = model_of(library, 1), model_of(library, 0)
+    assert first["race"]["went_on"]
+    assert first == second
+    np.testing.assert_array_equal(one.blend_.weights, other.blend_.weights)
+    for name in ("known", "presence", "answers", "features", "model"):
+        files = [(folder_of(library, n) / f"{name}.safetensors").read_bytes() for n in (0, 1)]
+        assert files[0] == files[1]
+
+
+def test_after_many_decisions_there_are_trials_again(library):
+    went_on = []
+    for step in (24, 26, 28):  # each a few; a fifth of 24 in the end
+        decide(library, 2, step)
+        library.learn(regions=False, workers=0)
+        went_on.append(model_of(library)[0]["race"]["went_on"])
+    assert went_on == [True, True, False]
+
+
+@pytest.mark.parametrize("damage", [b"nothing", None])
+def test_without_answers_of_the_last_model_there_are_trials(library, damage):
+    known = folder_of(library) / "known.safetensors"
+    known.unlink() if damage is None else known.write_bytes(damage)
+    decide(library, 3)
+    library.learn(regions=False, workers=0)
+    assert not model_of(library)[0]["race"]["went_on"]
+    assert (folder_of(library) / "known.safetensors").exists()
+
+
+def test_new_photos_are_described_as_the_others_were(library):
+    features = (folder_of(library) / "features.safetensors").read_bytes()
+    for number in range(32, 36):
+        put(
+            library.folder.parent / f"photo-{number:03d}.jpg",
+            jpeg(number, sorted(set(words_of(number)))[: number % 2]),
+        )
+    library.scan()
+    library.learn(regions=False, workers=0)
+    report, _ = model_of(library)
+    assert report["race"]["went_on"]
+    assert report["race"]["photos"] == 32
+    assert (folder_of(library) / "features.safetensors").read_bytes() == features
+
+
+def test_nothing_vouches_for_a_word_that_came_since_the_trials(library, monkeypatch):
+    monkeypatch.setattr("topicture.models.blends.again.MOST_NEW_WORDS", 0.5)
+    decide(library, 4, first=0, words=["holiday"])
+    library.learn(regions=False, workers=0)
+    report, model = model_of(library)
+    assert report["race"]["went_on"]
+    word = model.vocabulary_.index("holiday")
+    assert report["tags"][word]["threshold"] is None
+    presence, pairs = load_judged(folder_of(library), len(model.vocabulary_))
+    assert presence.near.offsets[word] <= 0
+    assert not (pairs.word == word).any()
+    assert (pairs.word != word).any()
+
+
+@pytest.mark.slow
+def test_the_region_model_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(auto, "members_for", lambda corpus, _: members_for(corpus, ["knn", "naive-bayes"]))
+    recipe = {"views": ["colour-layout", "regions:blobs"], "max_side": 32}
+    library = Library.create(make_photos(tmp_path / "photos", n=32, tagged=24), recipe=recipe)
+    library.scan()
+    library.learn(workers=0)
+    before = model_of(library)[0]["regions"]
+    assert before["trials"]
+    decide(library, 3)
+    monkeypatch.setattr(
+        "topicture.app.learning.region_choice._evidence", lambda *_: pytest.fail("a region model was tried")
+    )
+    library.learn(workers=0)
+    assert model_of(library)[0]["regions"] == before
+    library.learn(workers=0)  # from the same
+    files = [(folder_of(library, n) / "regions.safetensors").read_bytes() for n in (0, 1, 2)]
+    assert files[0] == files[1] != files[2]

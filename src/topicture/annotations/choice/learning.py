@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial, judge
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
+from topicture.models.blends.again import Again
 from topicture.models.blends.auto import Auto
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.blends.members import FormerRow
@@ -49,12 +50,13 @@ def learn_auto(
     callback: Callable[[Any], None] | None = None,
     kept: KeptTrials | None = None,
     former: Sequence[FormerRow] | None = None,
+    again: Again | None = None,
 ) -> AutoLearned:
     """Try, choose and learn from everything.
 
     `also` (D,) names images without a caption to annotate as well, such as those that people rejected words for; the
     answers are those of the final annotator, if it has not seen a word about them. `groups` as for `folds_of`:
-    images that are hidden together; `kept` and `former` as for `Auto.fit`.
+    images that are hidden together; `kept`, `former` and `again` as for `Auto.fit`.
 
     Raises CorpusError where there are fewer tagged images than folds.
     """
@@ -62,7 +64,7 @@ def learn_auto(
     if n_tagged < n_folds:
         raise CorpusError(f"{n_tagged} tagged photos are too few to learn from; tag at least {n_folds}")
     auto = Auto(n_folds=n_folds, budget_seconds=budget_seconds, budget_bytes=budget_bytes, seed=seed)
-    auto.fit(corpus, callback=callback, groups=groups, kept=kept, former=former)
+    auto.fit(corpus, callback=callback, groups=groups, kept=kept, former=former, again=again)
     # `fit` goes through the images in order of their ids.
     order = np.argsort(corpus.image_ids, kind="stable")
     fold_of = np.empty_like(auto.fold_of_)
@@ -81,17 +83,24 @@ def learn_auto(
     trials = _members(
         auto, corpus, HeldOut(p[:0], auto.fold_of_[auto.fold_of_ >= 0], order[auto.fold_of_ >= 0])
     )
-    return AutoLearned(auto, judge("auto", corpus, held_out), trials, held_out)
+    return AutoLearned(auto, judge("auto", corpus, held_out, _asked_about(auto, corpus)), trials, held_out)
+
+
+def _asked_about(auto: Auto, corpus: Corpus) -> NDArray[np.bool_]:
+    """Words (V,) that members were asked about while captions were hidden; the others have come since."""
+    return np.isin(corpus.vocabulary.words, auto.hidden_.words)
 
 
 def _members(auto: Auto, corpus: Corpus, hidden: HeldOut) -> list[MemberTrial]:
-    found = []
+    found, asked = [], _asked_about(auto, corpus)
     for row in auto.report_:
         if row.perplexity is None:
             nan = float("nan")
             found.append(MemberTrial(row.member, nan, nan, nan, nan, 0.0, row.note))
             continue
-        trial = judge(row.member, corpus, replace(hidden, p=auto.alone_[row.member].astype(np.float64)))
+        trial = judge(
+            row.member, corpus, replace(hidden, p=auto.alone_[row.member].astype(np.float64)), asked
+        )
         found.append(
             MemberTrial(
                 row.member,

@@ -25,12 +25,21 @@ from topicture.models.blends.choice import (
     judge_choice,
     word_frequencies_of_folds,
 )
+from topicture.models.blends.hidden_answers import HiddenAnswers
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.interrupts import all_or_nothing
 
-__all__ = ["LikeBlend", "held_out_again", "n_topics_of", "unfitted_like", "with_topics"]
+__all__ = [
+    "LikeBlend",
+    "blend_held_out",
+    "held_out_again",
+    "hidden_answers_of",
+    "n_topics_of",
+    "unfitted_like",
+    "with_topics",
+]
 
 
 class LikeBlend:
@@ -104,9 +113,10 @@ def held_out_again(
     and what is learned of such answers would not hold for those of the fitted one.
     """
     if isinstance(annotator, Auto):
-        return _blend_held_out(
-            annotator, corpus, also, groups, n_folds, seed, on_fold, kept or KeptTrials(), same_weights
+        answers = hidden_answers_of(
+            annotator, corpus, groups=groups, n_folds=n_folds, seed=seed, on_fold=on_fold, kept=kept
         )
+        return blend_held_out(annotator, corpus, answers, also=also, same_weights=same_weights)
     return held_out(
         lambda: _like(annotator),
         corpus,
@@ -118,31 +128,53 @@ def held_out_again(
     )
 
 
-def _blend_held_out(
+def hidden_answers_of(
     auto: Auto,
     corpus: Corpus,
-    also: NDArray[np.bool_] | None,
-    groups: ArrayLike | None,
-    n_folds: int,
-    seed: int,
-    on_fold: Callable[[int, int], None],
-    kept: KeptTrials,
-    same_weights: bool,
-) -> HeldOut:
+    *,
+    groups: ArrayLike | None = None,
+    n_folds: int = N_FOLDS,
+    seed: int = 0,
+    on_fold: Callable[[int, int], None] = lambda done, total: None,
+    kept: KeptTrials | None = None,
+) -> HiddenAnswers:
+    """What annotators like the members of a blend say of the tagged images while their folds are hidden."""
     fold_of = folds_of(corpus, n_folds, seed=seed, groups=groups)
     n_folds = int(fold_of.max()) + 1
-    total = len(auto.members_) * n_folds
+    used = auto.used()
     answers = []
-    for number, member in enumerate(auto.members_):
+    for number, member in enumerate(used.values()):
 
         def told(done: int, before: int = number * n_folds) -> None:
-            on_fold(before + done, total)
+            on_fold(before + done, len(used) * n_folds)
 
-        answers.append(_answers(member, corpus, fold_of, kept, told))
+        answers.append(_answers(member, corpus, fold_of, kept or KeptTrials(), told).astype(np.float32))
+    inside = fold_of >= 0
+    return HiddenAnswers(
+        tuple(used), corpus.vocabulary.words, corpus.image_ids[inside], fold_of[inside], np.stack(answers)
+    )
+
+
+def blend_held_out(
+    auto: Auto,
+    corpus: Corpus,
+    answers: HiddenAnswers,
+    *,
+    also: NDArray[np.bool_] | None = None,
+    same_weights: bool = False,
+) -> HeldOut:
+    """What a blend of such answers says of each fold, chosen on the others; the rest as for `held_out_again`."""
+    row_of = answers.rows_of(corpus.image_ids)
+    fold_of = np.where(row_of >= 0, answers.fold_of[row_of], -1)
+    p_w, captions, folds = _hidden(corpus, fold_of)
+    rows = row_of[row_of >= 0]
+    same_order = answers._replace(p=answers.p[:, rows])
+    parts = [
+        same_order.in_words(title, corpus.vocabulary.words, p_w).astype(np.float64) for title in auto.used()
+    ]
     p = np.zeros((len(corpus), corpus.n_words))
-    p_w, captions, fold = _hidden(corpus, fold_of)
     p[fold_of >= 0] = (
-        auto.blend_(answers, p_w) if same_weights else judge_choice(answers, p_w, captions, fold).answers
+        auto.blend_(parts, p_w) if same_weights else judge_choice(parts, p_w, captions, folds).answers
     )
     if also is not None and (asked := np.flatnonzero(also & ~corpus.taught)).size:
         p[asked] = auto.annotate(corpus[asked].without_captions())  # it has not seen a word about them

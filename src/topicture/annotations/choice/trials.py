@@ -122,11 +122,14 @@ def held_out(
     return HeldOut(p, fold_of)
 
 
-def judge(name: str, corpus: Corpus, outcome: HeldOut) -> Trial:
-    """How an annotator of that name did, by its answers for hidden captions."""
+def judge(
+    name: str, corpus: Corpus, outcome: HeldOut, words: NDArray[np.bool_] | slice = slice(None)
+) -> Trial:
+    """How an annotator of that name did, by its answers for hidden captions; `words` (V,) are those it counts for."""
     captions = corpus.captions if outcome.rows is None else corpus.captions[outcome.rows]
+    captions, p = captions[:, words], outcome.p[:, words]
     folds = [
-        summary(outcome.p[inside], captions[inside])
+        summary(p[inside], captions[inside])
         for fold in range(int(outcome.fold_of.max()) + 1)
         if (inside := np.flatnonzero(outcome.fold_of == fold)).size
     ]

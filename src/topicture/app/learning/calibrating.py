@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicture.annotations.choice.presence import JudgedPairs, cross_fitted
+from topicture.annotations.choice.presence import JudgedPairs, Presence, cross_fitted
 from topicture.annotations.choice.trials import HeldOut
 from topicture.annotations.shift.calibration import Calibration, calibrate
 from topicture.annotations.shift.completeness import (
@@ -23,7 +23,7 @@ from topicture.annotations.shift.worlds import FarWorld
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
 
-__all__ = ["MOST_FAR", "Trusted", "differing", "some_untagged", "trust"]
+__all__ = ["MOST_FAR", "Trusted", "differing", "some_untagged", "trust", "without_promises"]
 
 Floats = NDArray[np.float64]
 
@@ -73,6 +73,24 @@ def trust(
     if calibration.marks is not None and n_answers < FEWEST_ANSWERS:
         pairs = pairs.at(np.zeros(len(pairs.word), bool))
     return Trusted(calibration, judged, pairs, completeness)
+
+
+def without_promises(found: Trusted, words: NDArray[np.int64]) -> Trusted:
+    """The same where nobody was asked about some words while they were hidden: these are new.
+
+    They are told as sure as other words are, and no surer; and nothing vouches for accepting them unseen.
+    """
+    if not len(words):
+        return found
+
+    def cautious(presence: Presence) -> Presence:
+        offsets = presence.offsets.copy()
+        offsets[words] = np.minimum(offsets[words], 0.0)
+        return presence._replace(offsets=offsets)
+
+    near, far = found.calibration.near, found.calibration.far
+    calibration = found.calibration._replace(near=cautious(near), far=None if far is None else cautious(far))
+    return found._replace(calibration=calibration, pairs=found.pairs.at(~np.isin(found.pairs.word, words)))
 
 
 def some_untagged(

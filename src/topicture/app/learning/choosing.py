@@ -7,12 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topicture.annotations.choice.learning import MemberTrial, learn_auto
-from topicture.annotations.choice.refitting import held_out_again
+from topicture.annotations.choice.refitting import blend_held_out, held_out_again, hidden_answers_of
 from topicture.annotations.choice.trials import HeldOut, Trial, judge, settings_for
 from topicture.app.progress import Report, Trace, untold
 from topicture.corpus import Corpus
 from topicture.models.base import Annotator
 from topicture.models.baselines.one_view import Step
+from topicture.models.blends.again import Again, honest_answers
+from topicture.models.blends.auto import Auto
+from topicture.models.blends.hidden_answers import HiddenAnswers, KnownAnswers, known_of
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.blends.members import FormerRow
 from topicture.models.blends.work import AutoStep
@@ -38,6 +41,7 @@ class Chosen(NamedTuple):
     members: list[MemberTrial]  # what `auto` tried
     scores: HeldOut  # of annotators just like it, to calibrate probabilities on
     far_scores: HeldOut | None  # the same with whole groups hidden
+    known: KnownAnswers | None = None  # what the next `learn` goes on from
 
 
 def choose_and_fit(
@@ -54,13 +58,14 @@ def choose_and_fit(
     trace: Trace = untold,
     kept: KeptTrials | None = None,
     former: Sequence[FormerRow] | None = None,
+    again: Again | None = None,
 ) -> Chosen:
     """Learn from everything, and score the hidden folds with the very same settings.
 
     `judged` (D,) are the images that people said anything about, captioned or not: all of them get scores, but for
     captioned ones beyond the sample that `auto` tries a large collection on; `scores.rows` says which. `groups` as for
     `folds_of`: images that are hidden together; with `far_groups` folds of these are scored as well. `budget_seconds`
-    and `budget_bytes` are for `auto`, `kept` and `former` as well (see `Auto.fit`).
+    and `budget_bytes` are for `auto`, `kept`, `former` and `again` as well (see `Auto.fit`).
     """
     if model == "auto":
         found = learn_auto(
@@ -73,9 +78,13 @@ def choose_and_fit(
             callback=_stages(report, trace),
             kept=kept,
             former=former,
+            again=again,
         )
-        far = _far_scores(found.annotator, corpus, far_groups, seed, report, found.held_out.rows, kept)
-        return Chosen(found.annotator, found.trial, found.members, found.held_out, far)
+        auto, rows = found.annotator, found.held_out.rows
+        again = again if auto.went_on_ else None
+        far, hidden = _blend_far_scores(auto, corpus, far_groups, seed, report, rows, kept, again)
+        known = known_of(corpus, auto.hidden_, hidden, None if again is None else again.known)
+        return Chosen(auto, found.trial, found.members, found.held_out, far, known)
     annotator = fit(model, corpus, "Learning", report, trace)
     rows = _to_judge(corpus, seed)
     asked: Any = slice(None) if rows is None else rows
@@ -120,22 +129,67 @@ def _far_scores(
     """
     if far_groups is None:
         return None
-    corpus = corpus.without_answers()
-    large = rows is not None and len(corpus) > MOST_FAR_IMAGES
-    groups = np.asarray(far_groups)
+    part, groups = _part_for_far(corpus, far_groups, rows)
     found = held_out_again(
         annotator,
-        corpus[rows] if large else corpus,
-        groups=groups[rows] if large else groups,
+        part,
+        groups=groups,
         n_folds=N_FAR_FOLDS,
         seed=seed,
-        on_fold=lambda done, total: report("Hiding whole groups of tags", done, total),
+        on_fold=_far_progress(report),
         kept=kept,
-        same_weights=True,
     )
-    if rows is None or large:
+    return _at(found, rows, len(part) < len(corpus))
+
+
+def _blend_far_scores(
+    auto: Auto,
+    corpus: Corpus,
+    far_groups: ArrayLike | None,
+    seed: int,
+    report: Report,
+    rows: NDArray[np.int64] | None,
+    kept: KeptTrials | None,
+    again: Again | None,
+) -> tuple[HeldOut | None, HiddenAnswers | None]:
+    """The same of a blend, and what its members said: taken over from an earlier fit where that is honest."""
+    if far_groups is None:
+        return None, None
+    part, groups = _part_for_far(corpus, far_groups, rows)
+    hidden, titles = None, list(auto.used())
+    if again is not None and again.known.far is not None and set(titles) <= set(again.known.far.members):
+        hidden = honest_answers(again.known.far, again, titles, part, groups)
+    if hidden is None:
+        hidden = hidden_answers_of(
+            auto,
+            part,
+            groups=groups,
+            n_folds=N_FAR_FOLDS,
+            seed=seed,
+            on_fold=_far_progress(report),
+            kept=kept,
+        )
+    found = blend_held_out(auto, part, hidden, same_weights=True)
+    return _at(found, rows, len(part) < len(corpus)), hidden
+
+
+def _part_for_far(
+    corpus: Corpus, far_groups: ArrayLike, rows: NDArray[np.int64] | None
+) -> tuple[Corpus, NDArray[np.int64]]:
+    corpus, groups = corpus.without_answers(), np.asarray(far_groups)
+    if rows is None or len(corpus) <= MOST_FAR_IMAGES:
+        return corpus, groups
+    return corpus[rows], groups[rows]
+
+
+def _at(found: HeldOut, rows: NDArray[np.int64] | None, of_part: bool) -> HeldOut:
+    if rows is None or of_part:
         return HeldOut(found.p, found.fold_of, rows)
     return HeldOut(found.p[rows], found.fold_of[rows], rows)
+
+
+def _far_progress(report: Report) -> Callable[[int, int], None]:
+    return lambda done, total: report("Hiding whole groups of tags", done, total)
 
 
 @all_or_nothing()

@@ -1,29 +1,35 @@
 """Learn: photos and tags to a model with calibrated probabilities."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from posixpath import dirname as folder_of
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topicture.annotations.choice.presence import JudgedPairs, calibration_error, reliability, thresholds
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
-from topicture.annotations.shift.completeness import Completeness
 from topicture.annotations.shift.marks import are_marks
 from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
-from topicture.app.learning.calibrating import Trusted, differing, some_untagged, trust
+from topicture.app.learning.calibrating import Trusted, differing, some_untagged, trust, without_promises
 from topicture.app.learning.choosing import choose_and_fit
-from topicture.app.learning.model_folder import Learned, save_learned
+from topicture.app.learning.model_folder import Learned, earlier_model, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
-from topicture.app.learning.region_choice import REGION_MODELS, choose_region_model, told_of
-from topicture.app.learning.reports import former_choice, race_told
+from topicture.app.learning.region_choice import (
+    REGION_MODELS,
+    choose_region_model,
+    region_model_again,
+    told_of,
+)
+from topicture.app.learning.reports import former_choice, learning_told, race_told
 from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather, hidden_together, moments
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
+from topicture.models.blends.again import Again
+from topicture.models.blends.auto import Auto
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
@@ -34,7 +40,6 @@ from topicture.vision.recipe import REGION_PARTS, Recipe
 
 __all__ = ["LearnReport", "learn", "look_at", "note_reasons", "unreadable_lines"]
 
-TOLD_PRECISION = 0.95
 BUDGET_SECONDS = 600.0
 BUDGET_BYTES = 4e9
 # Below this presence no suggestion is ever made at a precision worth having; the pairs need not be kept.
@@ -77,8 +82,11 @@ def learn(
 ) -> LearnReport:
     """Learn from everything that people have decided; the same photos and decisions give the same model.
 
-    While the collection is much as it was when "auto" last tried everything, it tries only what helped then. Trials
-    that were finished are kept until a model was learned: one that was interrupted goes on from there.
+    While the collection is much as it was when "auto" last tried everything, it tries only what helped then. While
+    nearly all that was said is as it was at the last trials, none are made: answers that models gave while tags were
+    hidden are taken over, photos tagged since are answered by the last model, which had not seen their tags, and what
+    is used learns once more. Trials that were finished are kept until a model was learned: one that was interrupted
+    goes on from there.
 
     The catalog's lock is held only while decisions are read, and while the model is stored.
 
@@ -100,11 +108,14 @@ def learn(
         annotator_class(model)  # an unknown name is told before the work
     training_tags = gather(catalog, min_count)
     recipe = Recipe(**catalog.get("recipe"))
+    earlier = None
+    if model == "auto" and not afresh:
+        earlier = earlier_model(catalog, recipe, training_tags.by_content, len(training_tags.images))
     with catalog.others_may_write("learn"):  # reviewing goes on meanwhile
         description = look_at(
             catalog,
             training_tags.images,
-            recipe,
+            recipe if earlier is None else earlier.features,
             workers,
             report,
             training_tags=training_tags,
@@ -122,7 +133,10 @@ def learn(
         world = find_worlds(corpus, places, seconds=moments(looked_at), seed=seed)
         groups = hidden_together(corpus, looked_at)
         report("Comparing photos", 1, 1)
-        annotator, trial, members, scores, far_scores = choose_and_fit(
+        again = None
+        if earlier is not None and former.may_go_on:
+            again = Again(earlier.annotator.used(), earlier.known, former.same)
+        annotator, trial, members, scores, far_scores, known = choose_and_fit(
             corpus,
             model,
             training_tags.judged[kept],
@@ -135,9 +149,11 @@ def learn(
             trace=trace,
             kept=trials_kept,
             former=former.rows,
+            again=again,
         )
         report("Weighing the answers", 0, None)
         trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed)
+        trusted = without_promises(trusted, _not_asked_about(corpus, annotator))
         report("Weighing the answers", 1, 1)
         pairs, warning = trusted.pairs, differing(world, trusted.calibration)
         region_annotator, of_regions = None, None
@@ -145,21 +161,29 @@ def learn(
         captioned = corpus.answers_as_captions()  # all that models of regions know
         overlaps = asking_about_marks(catalog, looked_at, captioned, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
-            candidates = (former.region_model,) if former.region_model in REGION_MODELS else REGION_MODELS
-            region_annotator, of_regions = choose_region_model(
-                captioned, candidates, groups, seed, report, overlaps
-            )
+            went_on = isinstance(annotator, Auto) and annotator.went_on_ and overlaps is None
+            if went_on and earlier is not None and earlier.region_annotator and earlier.regions:
+                region_annotator, of_regions = region_model_again(
+                    earlier.region_annotator, earlier.regions, captioned, former.same, report
+                )
+            else:
+                candidates = (former.region_model,) if former.region_model in REGION_MODELS else REGION_MODELS
+                region_annotator, of_regions = choose_region_model(
+                    captioned, candidates, groups, seed, report, overlaps
+                )
         elif regions and annotator.needs == ("regions",) and annotator.labels_regions:
             of_regions = told_of(annotator, captioned, groups, seed, overlaps)
         by_region = next(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )
-        told = _told(trial, members, trusted.judged, corpus, min_count, n_tagged, trusted.completeness)
+        told = learning_told(
+            trial, members, trusted.judged, corpus, min_count, n_tagged, trusted.completeness
+        )
         told |= {
             "warning": warning,
             "far_share": 0.0 if world is None else world.share,
             "regions": of_regions,
-            "race": race_told(annotator, former, corpus),
+            "race": race_told(annotator, former, corpus, len(corpus) if earlier is None else earlier.photos),
         }
         learned = Learned(
             annotator,
@@ -169,6 +193,7 @@ def learn(
             pairs.above(LEAST_PRESENCE),
             told,
             UnseenAnswers.of(corpus, scores),
+            known,
         )
     note_reasons(catalog, description, training_tags.images)
     with catalog.new_folder("models") as (name, folder):
@@ -199,6 +224,13 @@ def learn(
         warning=warning,
         completeness=None if trusted.completeness is None else trusted.completeness.overall,
     )
+
+
+def _not_asked_about(corpus: Corpus, annotator: Annotator) -> NDArray[np.int64]:
+    """Words that came since the trials whose answers a blend has taken over."""
+    if not isinstance(annotator, Auto):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(~np.isin(corpus.vocabulary.words, annotator.hidden_.words))
 
 
 def _trusted(
@@ -274,68 +306,3 @@ def unreadable_lines(description: Description, images: Iterable[LivingImage]) ->
     """The photos that could not be read, one line each: the path and the reason."""
     paths = {image.content.hex(): image.path for image in images}
     return tuple(str(FileTrouble(paths[bad.source], bad.reason)) for bad in description.unreadable)
-
-
-def _told(
-    trial: Trial,
-    members: list[Any],
-    pairs: JudgedPairs,
-    corpus: Corpus,
-    min_count: int,
-    n_tagged: int,
-    completeness: Completeness | None,
-) -> dict[str, Any]:
-    """The report that goes into the model's folder."""
-    bins = reliability(pairs)
-    enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
-    return {
-        "model": trial.model,
-        "tagged": n_tagged,
-        "min_count": min_count,
-        "trials": [asdict(trial)],
-        "members": [_finite(asdict(member)) for member in members],
-        "reliability": [b._asdict() for b in bins],
-        "calibration_error": calibration_error(bins),
-        "target_precision": TOLD_PRECISION,
-        "completeness": None if completeness is None else _completeness(completeness),
-        "tags": [
-            {
-                **_tag(word, corpus.vocabulary[word], pairs, float(enough[word])),
-                "completeness": None if completeness is None else float(completeness.words[word]),
-                "completeness_deviation": None
-                if completeness is None
-                else float(completeness.deviation[word]),
-            }
-            for word in range(corpus.n_words)
-        ],
-    }
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """None in place of what was not measured: JSON has no NaN."""
-    return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
-
-
-def _completeness(found: Completeness) -> dict[str, Any]:
-    return {
-        "overall": found.overall,
-        "deviation": found.overall_deviation,
-        "questions": found.n_questions,
-    }
-
-
-def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:
-    mine = pairs.word == number
-    weights = pairs.weights
-    suggested = mine & (pairs.presence >= 0.5) & (weights > 0)
-    above = mine & (pairs.presence >= threshold)
-    return {
-        "word": word,
-        "photos": round(float(weights[mine] @ pairs.truth[mine])),
-        "suggested": round(float(weights[suggested].sum())),
-        "precision": float(np.average(pairs.truth[suggested], weights=weights[suggested]))
-        if suggested.any()
-        else None,
-        "threshold": threshold if np.isfinite(threshold) else None,
-        "accepted": round(float(weights[above].sum())),
-    }

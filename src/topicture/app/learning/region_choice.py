@@ -20,9 +20,18 @@ from topicture.app.learning.choosing import fit
 from topicture.app.progress import Report
 from topicture.corpus import Corpus
 from topicture.models.base import Annotator
+from topicture.models.em.estimator import EMAnnotator
+from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 
-__all__ = ["REGION_MODELS", "RegionTrust", "choose_region_model", "told_of", "trust_told"]
+__all__ = [
+    "REGION_MODELS",
+    "RegionTrust",
+    "choose_region_model",
+    "region_model_again",
+    "told_of",
+    "trust_told",
+]
 
 REGION_MODELS = ("region-logistic", "corr-lda")
 NOISE = 0.02  # regions of one photo are right or wrong together: a smaller lead over an earlier model says nothing
@@ -62,6 +71,26 @@ def choose_region_model(
     report("Trying region models", len(names), len(names))
     best = _best(names, found)
     return fit(best, corpus, "Learning regions", report), _told(best, found)
+
+
+def region_model_again(
+    earlier: Annotator, told: dict[str, Any], corpus: Corpus, same: bool, report: Report
+) -> tuple[Annotator, dict[str, Any]]:
+    """The model that was shown to be best, learned from what has come since; what was told about it still holds.
+
+    Where nothing has come (`same`), it is taken as it is.
+    """
+    if same:
+        return earlier, told
+    report("Learning regions", 0, None)
+    with all_or_nothing():
+        annotator = clone(earlier)
+        if isinstance(annotator, EMAnnotator) and isinstance(earlier, EMAnnotator):
+            annotator.fit(corpus, earlier=earlier)
+        else:
+            annotator.fit(corpus)
+    report("Learning regions", 1, 1)
+    return annotator, told
 
 
 def _best(names: Sequence[str], found: dict[str, RegionEvidence]) -> str:

@@ -7,9 +7,15 @@ model.
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from topicture.annotations.choice.presence import JudgedPairs, calibration_error, reliability, thresholds
+from topicture.annotations.choice.trials import Trial
+from topicture.annotations.shift.completeness import Completeness
 from topicture.corpus import Corpus
 from topicture.errors import DataNotFound, ModelFileError, TopictureError
 from topicture.models.blends.digests import corpus_digest
@@ -17,10 +23,11 @@ from topicture.models.blends.members import FormerRow
 from topicture.models.blends.race import RULES
 from topicture.store import Catalog
 
-__all__ = ["Former", "former_choice", "load_report", "race_told"]
+__all__ = ["TOLD_PRECISION", "Former", "former_choice", "learning_told", "load_report", "race_told"]
 
 # So many times as many tagged photos or words, or as few, and everything is tried again.
 MOST_CHANGE = 1.5
+TOLD_PRECISION = 0.95
 
 
 def load_report(folder: Path) -> dict[str, Any]:
@@ -45,6 +52,13 @@ class Former(NamedTuple):
     tagged: int = 0  # photos at that race
     words: int = 0
     region_model: str | None = None  # that was chosen then
+    same: bool = False  # whether that model learned from the very same
+    went_on: bool = False  # whether it went on from one before it
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether answers of the earlier model may be taken over: learning twice from the same ends at the same."""
+        return bool(self.rows) and (self.went_on or not self.same)
 
 
 def former_choice(catalog: Catalog, corpus: Corpus, *, afresh: bool = False) -> Former:
@@ -57,19 +71,31 @@ def former_choice(catalog: Catalog, corpus: Corpus, *, afresh: bool = False) -> 
         race = report["race"]
         if race["rules"] != RULES:
             return start
-        if race["inputs"] == start.inputs:  # nothing changed: from where that one started
+        same = race["inputs"] == start.inputs
+        if same:  # nothing changed: from where that one started
             rows, region_model = _rows(race["former"]), race["former_region_model"]
         else:
             rows, region_model = _rows(race["rows"]), (report["regions"] or {}).get("model")
-        found = Former(start.inputs, rows, int(race["tagged"]), int(race["words"]), region_model)
+        found = Former(
+            start.inputs,
+            rows,
+            int(race["tagged"]),
+            int(race["words"]),
+            region_model,
+            same=same,
+            went_on=race.get("went_on") is True,
+        )
     except (TopictureError, KeyError, TypeError, ValueError, AttributeError):
         return start  # a named model, an earlier version's, or one that is damaged: `check` tells that
     alike = _alike(found.tagged, corpus.n_with_words) and _alike(found.words, corpus.n_words)
     return found if alike and found.rows else start
 
 
-def race_told(annotator: Any, former: Former, corpus: Corpus) -> dict[str, Any] | None:
-    """What the report of a model tells the next `learn`; None of a model that is no blend."""
+def race_told(annotator: Any, former: Former, corpus: Corpus, photos: int) -> dict[str, Any] | None:
+    """What the report of a model tells the next `learn`; None of a model that is no blend.
+
+    `photos` is how many there were when the way from photos to numbers was learned.
+    """
     if annotator.name != "auto":
         return None
     raced = (corpus.n_with_words, corpus.n_words) if not former.rows else (former.tagged, former.words)
@@ -81,6 +107,8 @@ def race_told(annotator: Any, former: Former, corpus: Corpus) -> dict[str, Any] 
         "rows": [[row.member, row.settings, row.weight, row.note] for row in annotator.report_],
         "former": [list(row) for row in former.rows],
         "former_region_model": former.region_model,
+        "went_on": annotator.went_on_,
+        "photos": photos,
     }
 
 
@@ -95,3 +123,71 @@ def _rows(told: Any) -> tuple[FormerRow, ...]:
 
 def _alike(one: int, other: int) -> bool:
     return max(one, other) <= MOST_CHANGE * min(one, other)
+
+
+# --- What was found ---------------------------------------------------------------------------------------------
+
+
+def learning_told(
+    trial: Trial,
+    members: list[Any],
+    pairs: JudgedPairs,
+    corpus: Corpus,
+    min_count: int,
+    n_tagged: int,
+    completeness: Completeness | None,
+) -> dict[str, Any]:
+    """The report that goes into the model's folder."""
+    bins = reliability(pairs)
+    enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
+    return {
+        "model": trial.model,
+        "tagged": n_tagged,
+        "min_count": min_count,
+        "trials": [asdict(trial)],
+        "members": [_finite(asdict(member)) for member in members],
+        "reliability": [b._asdict() for b in bins],
+        "calibration_error": calibration_error(bins),
+        "target_precision": TOLD_PRECISION,
+        "completeness": None if completeness is None else _completeness(completeness),
+        "tags": [
+            {
+                **_tag(word, corpus.vocabulary[word], pairs, float(enough[word])),
+                "completeness": None if completeness is None else float(completeness.words[word]),
+                "completeness_deviation": None
+                if completeness is None
+                else float(completeness.deviation[word]),
+            }
+            for word in range(corpus.n_words)
+        ],
+    }
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """None in place of what was not measured: JSON has no NaN."""
+    return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
+
+
+def _completeness(found: Completeness) -> dict[str, Any]:
+    return {
+        "overall": found.overall,
+        "deviation": found.overall_deviation,
+        "questions": found.n_questions,
+    }
+
+
+def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:
+    mine = pairs.word == number
+    weights = pairs.weights
+    suggested = mine & (pairs.presence >= 0.5) & (weights > 0)
+    above = mine & (pairs.presence >= threshold)
+    return {
+        "word": word,
+        "photos": round(float(weights[mine] @ pairs.truth[mine])),
+        "suggested": round(float(weights[suggested].sum())),
+        "precision": float(np.average(pairs.truth[suggested], weights=weights[suggested]))
+        if suggested.any()
+        else None,
+        "threshold": threshold if np.isfinite(threshold) else None,
+        "accepted": round(float(weights[above].sum())),
+    }

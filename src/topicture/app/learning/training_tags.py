@@ -22,6 +22,7 @@ from scipy import sparse
 from topicture.annotations.choice.trials import N_FOLDS
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError
+from topicture.models.blends.hidden_answers import GIVEN, NO, YES, by_image
 from topicture.models.look_alikes import look_alikes
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import BY_MACHINE, CAPTIONING
@@ -82,6 +83,19 @@ class TrainingTags:
     def judged(self) -> NDArray[np.bool_]:
         """(D,) photos that people said anything about."""
         return (np.asarray(self.known.sum(axis=1)).ravel() > 0) | self.captioned
+
+    @property
+    def by_content(self) -> dict[str, dict[str, int]]:
+        """What was said, by the contents of photos in hexadecimal and by words; see `hidden_answers.Said`."""
+        answered = sparse.csr_array(self.answers)
+        yes_and_no = sparse.csr_array(
+            YES * (answered > 0).astype(np.int8) + NO * (answered < 0).astype(np.int8)
+        )
+        found = by_image([image.content.hex() for image in self.images], self.vocabulary.words, yes_and_no)
+        for image, words in zip(self.images, self.captions, strict=True):
+            if words:
+                found[image.content.hex()] = dict.fromkeys(words, GIVEN)
+        return found
 
     def at(self, rows: Any) -> "TrainingTags":
         """What is said of some photos, in dense tables; the lists of photos and captions stay whole."""

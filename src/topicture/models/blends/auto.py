@@ -28,6 +28,7 @@ from scipy import sparse
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
+from topicture.models.blends.again import Again, taken_over
 from topicture.models.blends.blend import Blend, nats_by_word
 from topicture.models.blends.choice import (
     PSEUDO_COUNT,
@@ -35,13 +36,14 @@ from topicture.models.blends.choice import (
     judge_choice,
     word_frequencies_of_folds,
 )
+from topicture.models.blends.hidden_answers import HiddenAnswers
 from topicture.models.blends.kept_trials import KeptTrials
+from topicture.models.blends.last_fits import CantLearn, learned
 from topicture.models.blends.members import MEMBERS, FormerRow, members_again, members_for
-from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_that_fits
+from topicture.models.blends.memory_limit import most_judged
 from topicture.models.blends.samples import sample_to_try, thinned
-from topicture.models.blends.time_limit import OutOfTime, TimeLimit
-from topicture.models.blends.trials import FAILURES, Trials, Tried, fitted, why_failed
-from topicture.models.blends.work import AutoStep, Work
+from topicture.models.blends.trials import Trials, Tried
+from topicture.models.blends.work import AutoStep
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.look_alikes import look_alikes
@@ -68,14 +70,6 @@ class Row:
     note: str
 
 
-class _Failed(Exception):
-    """A member that was tried can't be learned."""
-
-    def __init__(self, tried: Tried, error: Exception):
-        super().__init__(why_failed(error))
-        self.tried = tried
-
-
 @dataclass(eq=False, repr=False)
 class Auto(Annotator):
     """Blend of the models that suit the collection, chosen by the likelihood of hidden captions.
@@ -100,6 +94,8 @@ class Auto(Annotator):
     held_out_ : (n, V) answers for the n images with a fold, by blends and members that had not seen their captions; not
         kept in model files
     alone_ : the same of every member by itself
+    hidden_ : HiddenAnswers, what members said while captions were hidden, for a next fit; not kept in model files
+    went_on_ : whether answers of an earlier fit were taken over
     """
 
     name = "auto"
@@ -123,21 +119,24 @@ class Auto(Annotator):
         groups: ArrayLike | None = None,
         kept: KeptTrials | None = None,
         former: Sequence[FormerRow] | None = None,
+        again: Again | None = None,
     ) -> Self:
         """Try, choose and learn; see `Annotator.fit`.
 
         `groups` as for `folds_of`: images that are hidden together. `kept` are trials that were finished before: they
         change how long it takes, and nothing else. `former` is what an earlier fit found for much the same images:
-        members that helped then are tried with the settings they had, and no others.
+        members that helped then are tried with the settings they had, and no others. `again` is that fit itself: while
+        few captions have changed since its trials, its answers for hidden captions are taken over, and every member
+        learns once, from everything.
         """
         self.__dict__.pop("members_", None)  # what an earlier corpus needed says nothing about this one
         order = np.argsort(corpus.image_ids, kind="stable")  # that of `_fit`
         self._groups = None if groups is None else np.asarray(groups)[order]
-        self._kept, self._former = kept or KeptTrials(), former
+        self._kept, self._former, self._again = kept or KeptTrials(), former, again
         try:
             return super().fit(corpus, callback=callback)
         finally:
-            del self._groups, self._kept, self._former
+            del self._groups, self._kept, self._former, self._again
 
     def _check_params(self) -> None:
         self._check_whole("n_folds", least=2)
@@ -159,35 +158,13 @@ class Auto(Annotator):
         self.p_w_ = word_frequencies(corpus, PSEUDO_COUNT)
         sample = sample_to_try(corpus, rng)
         some = corpus if len(sample) == len(corpus) else corpus[sample]
-        groups = look_alikes(some) if self._groups is None else self._groups[sample]
-        members = members_for(some, self.members)
-        fold_of = folds_of(some, self.n_folds, seed=rng, groups=groups)
-        fold_of = thinned(
-            fold_of, groups, most_judged(corpus.n_words, len(members), self.budget_bytes), self.seed
-        )
-        self.fold_of_ = np.full(len(corpus), -1)
-        self.fold_of_[sample] = fold_of
-        half_of = folds_of(some.without_captions(fold_of != 0), 2, seed=rng, groups=groups)
+        found = self._taken_over(corpus)
+        self.went_on_ = found is not None
+        again = self._again if self.went_on_ else None
+        tried, left_out = found or self._raced(corpus, sample, some, rng, deadline, callback)
+        inside = self.fold_of_ >= 0
         p_w = word_frequencies_of_folds(corpus, self.fold_of_)
-        # What would take longer for all learns from a part: nobody need give way to that.
-        growth = min(len(corpus) / len(some), _MOST_GROWTH)
-        members, not_again = members_again(members, self._former)
-        trials = Trials(
-            some,
-            fold_of,
-            half_of,
-            p_w,
-            self.seed,
-            growth,
-            callback,
-            self.budget_bytes,
-            self._kept,
-            all_the_way=not self.race or bool(not_again),
-        )
-        tried, left_out = trials.run(members, deadline)
-        left_out |= not_again
-        inside = fold_of >= 0
-        captions = sparse.csr_array(some.captions[inside])
+        captions, fold_of = sparse.csr_array(corpus.captions[inside]), self.fold_of_[inside]
         self.members_: list[Annotator] = []
         while not self.members_:
             if not tried:
@@ -197,63 +174,92 @@ class Auto(Annotator):
                 )
             if callback is not None:
                 callback(AutoStep("choose", "the blend", 0, 0))
-            kept, answers = self._choose(tried, p_w, captions, fold_of[inside])
+            used, answers = self._choose(tried, p_w, captions, fold_of)
             try:
-                self.members_ = self._learned([tried[m] for m in kept], corpus, some, deadline, callback)
-            except _Failed as failed:  # the others are blended anew
+                self.members_, notes = learned(
+                    [tried[m] for m in used],
+                    corpus,
+                    some,
+                    deadline,
+                    callback,
+                    seed=self.seed,
+                    budget_bytes=self.budget_bytes,
+                    earlier={} if again is None else again.members,
+                    same=again is not None and again.same,
+                )
+            except CantLearn as failed:  # the others are blended anew
                 left_out[failed.tried.member.title] = f"left out: {failed}"
                 tried.remove(failed.tried)
+        for row in self.report_:
+            row.note = notes.get(row.member, row.note)
         self.report_ += [Row(member, {}, None, 0.0, 0.0, 0.0, why) for member, why in left_out.items()]
+        if not self.went_on_:
+            self.hidden_ = HiddenAnswers(
+                tuple(tried[m].member.title for m in used),
+                corpus.vocabulary.words,
+                corpus.image_ids[inside],
+                fold_of,
+                np.stack([tried[m].p for m in used]),
+            )
         self.held_out_ = answers
         self.objective_trace_ = np.zeros(0)
         self.n_iter_ = 0
 
-    def _learned(
+    def _raced(
         self,
-        chosen: list[Tried],
         corpus: Corpus,
+        sample: np.ndarray,
         some: Corpus,
+        rng: np.random.Generator,
         deadline: float,
         callback: Callable[[Any], None] | None,
-    ) -> list[Annotator]:
-        """The chosen members, learned from everything; or from the sample, where all are too many.
+    ) -> tuple[list[Tried], dict[str, str]]:
+        """Members that were tried on folds of the sample, and why others were not; sets the folds."""
+        groups = look_alikes(some) if self._groups is None else self._groups[sample]
+        members = members_for(some, self.members)
+        fold_of = folds_of(some, self.n_folds, seed=rng, groups=groups)
+        fold_of = thinned(
+            fold_of, groups, most_judged(corpus.n_words, len(members), self.budget_bytes), self.seed
+        )
+        self.fold_of_ = np.full(len(corpus), -1)
+        self.fold_of_[sample] = fold_of
+        half_of = folds_of(some.without_captions(fold_of != 0), 2, seed=rng, groups=groups)
+        # What would take longer for all learns from a part: nobody need give way to that.
+        growth = min(len(corpus) / len(some), _MOST_GROWTH)
+        members, not_again = members_again(members, self._former)
+        trials = Trials(
+            some,
+            fold_of,
+            half_of,
+            word_frequencies_of_folds(corpus, self.fold_of_),
+            self.seed,
+            growth,
+            callback,
+            self.budget_bytes,
+            self._kept,
+            all_the_way=not self.race or bool(not_again),
+        )
+        tried, left_out = trials.run(members, deadline)
+        return tried, left_out | not_again
 
-        Raises _Failed for a member that can't be learned at all.
-        """
-        found = []
-        work = Work("learn", callback, [t.member for t in chosen], lambda member: 1)
-        for number, t in enumerate(chosen):
-            work.starts(t.member)
-            limit: Any = callback
-            if some is not corpus:  # else it is known how long it takes
-                limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
-            annotator = t.member.make(t.settings, self.seed)
-            part = part_that_fits(annotator, corpus, some, self.budget_bytes)
-            if part is not corpus:
-                needed = fit_bytes(annotator, corpus) / 1e9
-                self._note(t, f"used; learned from {len(part)} images, all would take {needed:.0f} GB")
-            try:
-                found.append(fitted(t.member, t.settings, self.seed, part, limit))
-            except (OutOfTime, *FAILURES) as error:
-                late = isinstance(error, OutOfTime)
-                why = "all would take too long" if late else f"for all {why_failed(error)}"
-                found.append(self._learned_from_sample(t, corpus, some, error, callback))
-                self._note(t, f"used; learned from {len(some)} images, {why}")
-            work.ended(t.member, 0)
-        return found
-
-    def _note(self, t: Tried, note: str) -> None:
-        next(row for row in self.report_ if row.member == t.member.title).note = note
-
-    def _learned_from_sample(
-        self, t: Tried, corpus: Corpus, some: Corpus, error: Exception, callback: Callable[[Any], None] | None
-    ) -> Annotator:
-        if some is corpus:
-            raise _Failed(t, error) from error
-        try:
-            return fitted(t.member, t.settings, self.seed, some, callback)
-        except FAILURES as again:
-            raise _Failed(t, again) from again
+    def _taken_over(self, corpus: Corpus) -> tuple[list[Tried], dict[str, str]] | None:
+        """The same from an earlier fit, where its answers can be taken over."""
+        if self._again is None:
+            return None
+        groups = look_alikes(corpus) if self._groups is None else self._groups
+        members = members_for(corpus, self.members)
+        found = taken_over(self._again, members, self._former, corpus, groups)
+        if found is None:
+            return None
+        self.hidden_ = found.answers
+        rows = found.answers.rows_of(corpus.image_ids)
+        self.fold_of_ = np.where(rows >= 0, found.answers.fold_of[rows], -1)
+        p_w = word_frequencies_of_folds(corpus, self.fold_of_)[found.answers.fold_of]
+        tried = [
+            Tried(m, m.settings[0], found.answers.in_words(m.title, corpus.vocabulary.words, p_w), 0.0, 0.0)
+            for m in found.members
+        ]
+        return tried, found.not_again
 
     # --- Choose ------------------------------------------------------------------------------------------
 
@@ -287,6 +293,11 @@ class Auto(Annotator):
         return kept, answers
 
     # --- Use ---------------------------------------------------------------------------------------------
+
+    def used(self) -> dict[str, Annotator]:
+        """The members of the blend by their titles."""
+        titles = [row.member for row in self.report_ if row.note.startswith("used")]
+        return dict(zip(titles, self.members_, strict=True))
 
     def _annotate(self, corpus: Corpus) -> np.ndarray:
         return self.blend_((member.annotate(corpus) for member in self.members_), self.p_w_)

@@ -11,7 +11,7 @@ from topicture.models.base import Annotator, columns_of
 from topicture.models.baselines.one_view import VIEWS
 from topicture.models.registry import make_annotator
 
-__all__ = ["MEMBERS", "FormerRow", "Member", "members_again", "members_for"]
+__all__ = ["MEMBERS", "FormerRow", "Member", "members_again", "members_for", "out_of_time"]
 
 # Parameter -> values to compare. A model without an entry has one setting: its defaults, or those of `_fixed`.
 _GRIDS: dict[str, dict[str, Sequence[Any]]] = {
@@ -73,9 +73,15 @@ class FormerRow(NamedTuple):
     weight: float
     note: str
 
+    @property
+    def again(self) -> str:
+        """Why a member that did not help is not tried again."""
+        return _AGAIN + self.note.removeprefix(_AGAIN)
+
 
 # Reasons to try a member again that did not help: the time, the memory or the photos may suffice now.
 _NOT_JUDGED = ("left out", "not tried:", "can't learn")
+_LATE = ("not tried: the time was up", "left out: a fold takes")
 _AGAIN = "not tried again: "
 
 
@@ -97,8 +103,13 @@ def members_again(
         elif row.weight > 0:  # another version compared other settings, or there were fewer photos
             again.append(member)
         else:
-            others[member.title] = _AGAIN + row.note.removeprefix(_AGAIN)
+            others[member.title] = row.again
     return again, others
+
+
+def out_of_time(row: FormerRow) -> bool:
+    """Whether a member was not judged because it would have taken too long."""
+    return row.note.removeprefix(_AGAIN).startswith(_LATE)
 
 
 def members_for(corpus: Corpus, models: Sequence[str] | None = None) -> list[Member]:

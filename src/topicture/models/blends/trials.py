@@ -19,6 +19,7 @@ from topicture.models.blends.memory_limit import fit_bytes
 from topicture.models.blends.race import Alone, alone, gain_needed, gain_of, of_use, poor_view
 from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.work import Work, work_of
+from topicture.models.em.estimator import EMAnnotator
 from topicture.models.interrupts import all_or_nothing
 
 __all__ = ["FAILURES", "Trials", "Tried", "fitted", "why_failed"]
@@ -318,10 +319,18 @@ class Trials:
 
 @all_or_nothing()
 def fitted(
-    member: Member, settings: dict[str, Any], seed: int, corpus: Corpus, callback: Callback
+    member: Member,
+    settings: dict[str, Any],
+    seed: int,
+    corpus: Corpus,
+    callback: Callback,
+    earlier: Annotator | None = None,
 ) -> Annotator:
-    """The member, learned from a corpus."""
-    return member.make(settings, seed).fit(corpus, callback=callback)
+    """The member, learned from a corpus; from where an `earlier` one ended, if it is one of EM."""
+    annotator = member.make(settings, seed)
+    if isinstance(annotator, EMAnnotator) and isinstance(earlier, EMAnnotator):
+        return annotator.fit(corpus, callback=callback, earlier=earlier)
+    return annotator.fit(corpus, callback=callback)
 
 
 def why_failed(error: BaseException) -> str:

@@ -226,6 +226,7 @@ class UnigramMixture(EMAnnotator):
 
     needs = ("visual_words",)
     params_types = (PointParams, DirichletParams)
+    word_tables = ("Phi", "rPhi")
 
     _: KW_ONLY
     smoothing: str = "vb"

@@ -9,7 +9,6 @@ one, so 0.8 is the default.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,12 +58,11 @@ class PLSAWords(FoldedTopics):
     name = "plsa-words"
 
     def _learn_topics(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
         captions = self._batches(corpus)
         words, tried = em.fit_restarts(
             self._model(),
             captions,
-            [partial(self._start, corpus, np.random.default_rng(s)) for s in seeds],
+            self._starts(corpus),
             self._prior(),
             max_iter=self.max_iter,
             tol=self.tol,

@@ -4,11 +4,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from topicture.corpus import Corpus
+from topicture.corpus import Corpus, Vocabulary
 from topicture.corpus.batches import Batches, Image, Sizes
 from topicture.models.base import Annotator
 from topicture.models.em import loop as em
@@ -16,6 +16,8 @@ from topicture.models.em import loop as em
 __all__ = ["EMAnnotator"]
 
 PRECISIONS = ("float64", "float32")
+# Settings that say how parameters are looked for, not what they are.
+_OF_THE_LOOP = dict.fromkeys(("max_iter", "tol", "n_init", "seed", "precision", "start"))
 
 
 @dataclass(eq=False, repr=False)
@@ -33,6 +35,8 @@ class EMAnnotator(Annotator):
 
     # Value types that params_ may have, by their class names; a model file says which one it holds.
     params_types: ClassVar[tuple[type, ...]]
+    # Names of params_ that have a column per word, (K, V), where a fit can go on in other words.
+    word_tables: ClassVar[tuple[str, ...]] = ()
 
     n_topics: int = 50
     _: KW_ONLY
@@ -44,6 +48,53 @@ class EMAnnotator(Annotator):
 
     params_: Any = field(init=False)
     restarts_: np.ndarray = field(init=False)
+
+    # --- Learn -------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        corpus: Corpus,
+        *,
+        callback: Callable[[Any], None] | None = None,
+        earlier: "EMAnnotator | None" = None,
+    ) -> Self:
+        """Learn from the images, tagged and untagged; see `Annotator.fit`.
+
+        `earlier` is a model that was fitted to much the same images. Where it has the same columns, topics and
+        settings, the fit begins at its parameters, instead of `n_init` starts of its own: the objective rises from
+        there, and few steps are left. Where it has not, and in a model that takes no steps of EM, all begins anew; and
+        where its words are others, unless the model knows which of its tables are of words (`word_tables`).
+        """
+        self._first_params = None if earlier is None else self._params_of(earlier, corpus)
+        try:
+            return super().fit(corpus, callback=callback)
+        finally:
+            del self._first_params
+
+    def _params_of(self, earlier: "EMAnnotator", corpus: Corpus) -> Any:
+        """Parameters of an earlier fit, in the words of a corpus; None where this one seeks others."""
+        if type(earlier) is not type(self) or earlier.columns_ != self._columns(corpus):
+            return None
+        own, its = ({**one.get_params(deep=False), **_OF_THE_LOOP} for one in (self, earlier))
+        if own != its:
+            return None
+        if earlier.vocabulary_ == corpus.vocabulary:
+            return earlier.params_
+        tables = {
+            name: table for name, table in earlier.params_._asdict().items() if name in self.word_tables
+        }
+        changes = {
+            name: _in_words(np.asarray(table), earlier.vocabulary_, corpus.vocabulary)
+            for name, table in tables.items()
+        }
+        return earlier.params_._replace(**changes) if changes else None
+
+    def _starts(self, corpus: Corpus) -> list[Callable[[], Any]]:
+        """Where the fit begins: at earlier parameters, or `n_init` times at some of its own."""
+        if self._first_params is not None:
+            return [lambda: self._first_params]
+        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
+        return [partial(self._start, corpus, np.random.default_rng(seed)) for seed in seeds]
 
     @abstractmethod
     def _model(self) -> em.Model: ...
@@ -69,11 +120,10 @@ class EMAnnotator(Annotator):
         self._check_choice("precision", PRECISIONS)
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
-        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
         best, tried = em.fit_restarts(
             self._model(),
             self._batches(corpus),
-            [partial(self._start, corpus, np.random.default_rng(s)) for s in seeds],
+            self._starts(corpus),
             self._prior(),
             max_iter=self.max_iter,
             tol=self.tol,
@@ -127,3 +177,13 @@ class EMAnnotator(Annotator):
         kind: Any = kinds[facts["params"]]
         self.params_ = kind(**{name: arrays[f"params.{name}"] for name in kind._fields})
         self.restarts_ = arrays["restarts"]
+
+
+def _in_words(table: np.ndarray, own: Vocabulary, words: Vocabulary) -> np.ndarray:
+    """A table (K, V) in other words; new ones are in every topic as rare as its rarest. Distributions stay such."""
+    found = np.repeat(table.min(axis=1, keepdims=True), len(words), axis=1)
+    pairs = [(column, own.index(word)) for column, word in enumerate(words) if word in own]
+    here, there = np.array(pairs, np.int64).reshape(-1, 2).T
+    found[:, here] = table[:, there]
+    is_point = np.allclose(table.sum(axis=1), 1)
+    return found / found.sum(axis=1, keepdims=True) if is_point else found

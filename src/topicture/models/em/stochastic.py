@@ -58,13 +58,16 @@ class StochasticAnnotator(EMAnnotator):
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         def start(seed: np.random.SeedSequence) -> _Start:
             rng = np.random.default_rng(seed)
-            return _Start(self._start(corpus, rng), rng)
+            return _Start(self._start(corpus, rng) if first is None else first, rng)
 
-        minibatches = self._minibatches(corpus) if self.learning == "stochastic" else None
+        # Stochastic steps prepare a start; earlier parameters are one.
+        first = self._first_params
+        minibatches = self._minibatches(corpus) if self.learning == "stochastic" and first is None else None
+        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init if first is None else 1)
         best, tried = em.fit_restarts(
             self._model(),
             self._batches(corpus),
-            [partial(start, seed) for seed in np.random.SeedSequence(self.seed).spawn(self.n_init)],
+            [partial(start, seed) for seed in seeds],
             self._prior(),
             run=partial(self._run, minibatches),
             callback=callback,

@@ -27,6 +27,7 @@ from topicture.errors import CorpusError, ModelFileError, TopictureError
 from topicture.models.counts import mix_unigram
 from topicture.models.counts.mix_unigram import MODEL, UnigramMixture
 from topicture.models.em import loop as em
+from topicture.models.em.estimator import EMAnnotator
 from topicture.models.files import read_model
 from topicture.models.graphs import lap
 from topicture.models.graphs.graph import Graph, GraphRule, Views, combine
@@ -68,29 +69,35 @@ class GraphMixture(UnigramMixture):
     # --- Learn -------------------------------------------------------------------------------------------
 
     def fit(
-        self, corpus: Corpus, *, graph: Any = None, callback: Callable[[Any], None] | None = None
+        self,
+        corpus: Corpus,
+        *,
+        graph: Any = None,
+        callback: Callable[[Any], None] | None = None,
+        earlier: EMAnnotator | None = None,
     ) -> Self:
-        """Learn from the images, tagged and untagged, and the graph between them.
+        """Learn from the images, tagged and untagged, and the graph between them; `earlier` as for any EM model.
 
         `graph` (a Graph, or a matrix of weights in the order of the corpus: any network, such as shared albums or
         authors) stands in for the one that the parameter `graph` describes. Raises CorpusError if it does not fit.
         """
         self._given = None if graph is None else _in_canonical_order(graph, corpus)
         try:
-            return super().fit(corpus, callback=callback)
+            return super().fit(corpus, callback=callback, earlier=earlier)
         finally:
             del self._given
 
     def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         self.graph_ = self._given or self._build_graph(corpus)
         batches = self._batches(corpus)
-        seeds = np.random.SeedSequence(self.seed).spawn(self.n_init)
+        stages = self._stages(batches)
         best, tried = em.fit_restarts(
             _FIXED_POSTERIORS,
             batches,
-            [partial(self._start, corpus, np.random.default_rng(s)) for s in seeds],
+            self._starts(corpus),
             self._prior(),
-            run=partial(self._run, self._stages(batches)),
+            # Easier problems prepare a start; earlier parameters are one.
+            run=partial(self._run, stages if self._first_params is None else stages[-1:]),
             max_iter=self.max_iter,
             tol=self.tol,
             callback=callback,

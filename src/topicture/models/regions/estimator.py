@@ -36,6 +36,7 @@ class GaussianTopics(EMAnnotator):
     """Settings and checks that the three models share."""
 
     needs = ("regions",)
+    word_tables = ("beta", "rho")
 
     _: KW_ONLY
     smoothing: str = "eb"
@@ -62,6 +63,11 @@ class GaussianTopics(EMAnnotator):
         assert corpus.regions is not None
         self._floor = variance_floor(corpus.regions.var(axis=0))
         super()._fit(corpus, callback)
+
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        super()._restore(arrays, facts)
+        if hasattr(self.params_, "eta"):  # a file holds a number as an array of one
+            self.params_ = self.params_._replace(eta=np.reshape(self.params_.eta, ()))
 
 
 @dataclass(eq=False, repr=False)
