@@ -12,7 +12,8 @@ have no use for after a fold, is dropped; the table says so.
 
 Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
 and left out; the table says so. Members of a large collection are tried on a sample of it. Memory is foreseen as
-well: a member that would need more learns from a part, and answers are kept of as many images as can be held.
+well: a member that would need more learns from a part, and answers are kept of as many images as can be held. So is
+the time to annotate all images by what was learned (answer_limit.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ from scipy import sparse
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
+from topicture.models.blends.answer_limit import answer_seconds, duration, most_answer_seconds
 from topicture.models.blends.blend import Blend, nats_by_word
 from topicture.models.blends.choice import (
     PSEUDO_COUNT,
@@ -183,6 +185,7 @@ class Auto(Annotator):
             self.budget_bytes,
             self._kept,
             all_the_way=not self.race or bool(not_again),
+            n_photos=len(corpus),
         )
         tried, left_out = trials.run(members, deadline)
         left_out |= not_again
@@ -228,10 +231,15 @@ class Auto(Annotator):
             if some is not corpus:  # else it is known how long it takes
                 limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
             annotator = t.member.make(t.settings, self.seed)
-            part = part_that_fits(annotator, corpus, some, self.budget_bytes)
+            share = most_answer_seconds(len(corpus)) / len(chosen)
+            part = part_that_fits(annotator, corpus, some, self.budget_bytes, share)
             if part is not corpus:
-                needed = fit_bytes(annotator, corpus) / 1e9
-                self._note(t, f"used; learned from {len(part)} images, all would take {needed:.0f} GB")
+                needed = fit_bytes(annotator, corpus)
+                why = f"all would take {needed / 1e9:.0f} GB"
+                if needed <= self.budget_bytes:
+                    answers = duration(answer_seconds(annotator, corpus) * len(corpus))
+                    why = f"annotating all photos by all would take {answers}"
+                self._note(t, f"used; learned from {len(part)} images, {why}")
             try:
                 found.append(fitted(t.member, t.settings, self.seed, part, limit))
             except (OutOfTime, *FAILURES) as error:
