@@ -157,6 +157,14 @@ def test_what_a_search_needs_is_made_once_for_each_member_and_goes_with_its_rows
     assert set(rows._KEPT) == before
 
 
+def test_a_large_copy_of_rows_is_not_kept(rng, monkeypatch):
+    monkeypatch.setattr(rows, "MANY_ROWS", 50)
+    monkeypatch.setattr(rows, "_MOST_KEPT", 60 * 3 * 8 - 1)
+    features, before = rng.normal(size=(60, 3)), set(rows._KEPT)
+    nearest(features, features, 4, "exact")
+    assert set(rows._KEPT) == before
+
+
 def test_a_row_is_as_near_in_any_block_of_queries(rng):
     features = unit_rows(rng.normal(size=(500, 9))).astype(np.float32)
     queries = rng.normal(size=(40, 9))

@@ -81,7 +81,9 @@ def nearest(queries: np.ndarray, features: np.ndarray, n: int, search: str = "au
     what is not 0), "faiss" (as "single", by faiss), "lists" (compressed, on disk; nearly all of the nearest) or "auto"
     (see `plan_of`; "sparse" for many rows that are mostly 0). All but lists give the same rows.
     """
-    queries, features = comparable(queries), comparable(features)
+    same = queries is features
+    features = comparable(features)
+    queries = features if same else comparable(queries)
     n = min(n, len(features))
     if search == "auto":
         search = plan_of(len(queries), *features.shape)

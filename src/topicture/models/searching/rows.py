@@ -11,8 +11,10 @@ from topicture.errors import ModelFileError
 __all__ = ["MANY_ROWS", "blocks", "comparable", "kept", "unit_rows"]
 
 _BLOCK_BYTES = 64 << 20
-# Of this many rows what a search needs is kept from call to call: annotating asks block after block.
+# Of this many rows what a search needs is kept from call to call, for annotating asks block after block; but no copy of
+# more bytes, for rows may live as long as a corpus does.
 MANY_ROWS = 20_000
+_MOST_KEPT = 1 << 29
 # How far the squared length of a row may be from 1 for it to count as 1, in float64 and float32.
 _UNIT = (1e-14, 1e-6)
 
@@ -61,7 +63,8 @@ def kept(kind: str, features: np.ndarray, make: Callable[[np.ndarray], Any]) -> 
     rows, made = _KEPT.get(key, (lambda: None, None))
     if rows() is not features:
         made = make(features)
-        _KEPT[key] = weakref.ref(features, lambda gone: _forget(key, gone)), made
+        if getattr(made, "nbytes", 0) <= _MOST_KEPT:
+            _KEPT[key] = weakref.ref(features, lambda gone: _forget(key, gone)), made
     return made
 
 
