@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicture.app.learning.annotated.up_to_date import last_decision, note_annotated, settings_of
+from topicture.app.learning.annotated.up_to_date import note_annotated, settings_of, this_moment
 from topicture.app.learning.learning import look_at
 from topicture.app.learning.model_folder import load_learned
 from topicture.app.progress import silent
@@ -143,5 +143,5 @@ def _enlarge(library: Library, n: int) -> None:
             model.id, [(first + i, word_ids[i % len(word_ids)], 0.5) for i in range(n) if i % 3]
         )
         settings = settings_of(catalog, model, None, None, everything=False, rejected_too=False)
-        note_annotated(catalog, settings, last_decision(catalog))
+        note_annotated(catalog, settings, this_moment(catalog))
     print(f"{n} photos made", file=sys.stderr)

@@ -156,16 +156,17 @@ def search(folder: Path, sizes: dict) -> dict:
     from topicture.search.index import WordIndex
 
     index = WordIndex.open(folder / "index")
-    worst = 0.0
+    worst = {"search_seconds": 0.0, "search_cpu_seconds": 0.0}
     for query in QUERIES:
         index.search(query, 50)
-        seconds = []
-        for _ in range(7):
-            begin = perf_counter()
-            index.search(query, 50)
-            seconds.append(perf_counter() - begin)
-        worst = max(worst, median(seconds))
-    return {"search_seconds": worst, "most": MOST_SEARCH_SECONDS}
+        for name, clock in zip(worst, (perf_counter, process_time), strict=True):
+            seconds = []
+            for _ in range(7):
+                begin = clock()
+                index.search(query, 50)
+                seconds.append(clock() - begin)
+            worst[name] = max(worst[name], median(seconds))
+    return {**worst, "most": MOST_SEARCH_SECONDS}
 
 
 def neighbours(folder: Path, sizes: dict) -> dict:

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from topicture.models import neighbours
 from topicture.models.neighbours import caption_log_likelihood, nearest, soft_inference, unit_rows
+from topicture.models.searching import products, rows
 
 # Few distinct values, so that ties and zero vectors are common.
 small_integers = st.integers(-2, 2).map(float)
@@ -26,14 +27,15 @@ def ranked(queries, features):
     n=st.integers(1, 25),
 )
 def test_nearest_are_the_first_of_the_ranking(features, queries, n):
-    near = nearest(queries, features, n, "exact")
-    np.testing.assert_array_equal(near.rows, ranked(queries, features)[:, :n])
+    for search in ("exact", "single", "sparse"):
+        near = nearest(queries, features, n, search)
+        np.testing.assert_array_equal(near.rows, ranked(queries, features)[:, :n])
 
 
 def test_small_blocks_change_nothing(rng, monkeypatch):
     queries, features = rng.normal(size=(50, 4)), rng.normal(size=(80, 4))
     whole = nearest(queries, features, 5)
-    monkeypatch.setattr(neighbours, "blocks", lambda n, _: (slice(i, min(i + 7, n)) for i in range(0, n, 7)))
+    monkeypatch.setattr(neighbours, "blocks", lambda n, *_: (slice(i, min(i + 7, n)) for i in range(0, n, 7)))
     np.testing.assert_array_equal(nearest(queries, features, 5).rows, whole.rows)
 
 
@@ -52,9 +54,9 @@ def test_of_many_near_copies_every_search_finds_the_same(rng, n_copies):
     copies = rng.choice(2000, n_copies, replace=False)
     # Cosines that differ from the eighth decimal on: float32 can't rank them.
     features[copies] = (queries[0] + 0.1 + 1e-8 * rng.normal(size=(n_copies, 6))) * rng.random((n_copies, 1))
-    exact, fast = (nearest(queries, features, 5, search) for search in ("exact", "faiss"))
-    np.testing.assert_array_equal(fast.rows, exact.rows)
-    np.testing.assert_array_equal(exact.rows, ranked(queries, features)[:, :5])
+    for search in ("exact", "single", "sparse", "faiss"):
+        near = nearest(queries, features, 5, search)
+        np.testing.assert_array_equal(near.rows, ranked(queries, features)[:, :5])
 
 
 def test_negative_cosines_count_as_zero():
@@ -96,7 +98,7 @@ def test_rows_in_float32_are_ranked_by_their_true_cosines(rng):
     features = unit_rows(rng.normal(size=(300, 5))).astype(np.float32)
     queries = rng.normal(size=(20, 5))
     expected = nearest(queries, features.astype(np.float64), 10, "exact").rows
-    for search in ("exact", "faiss"):
+    for search in ("exact", "single", "sparse", "faiss"):
         np.testing.assert_array_equal(nearest(queries, features, 10, search).rows, expected)
 
 
@@ -114,6 +116,60 @@ def test_lists_on_disk_find_nearly_all_of_the_nearest(rng):
 
 def test_the_search_follows_from_the_sizes():
     assert neighbours.plan_of(100, 5_000, 512) == "exact"
-    assert neighbours.plan_of(100, 1_000_000, 512) == "faiss"
+    assert neighbours.plan_of(100, 1_000_000, 512) == "single"
     assert neighbours.plan_of(1, 1_000_001, 512) == "lists"
     assert neighbours.plan_of(1_000_000, 1_000_000, 512) == "lists"
+
+
+def counts(rng, n, n_columns=200):
+    """Rows like counts of visual words: few of them are not 0."""
+    table = np.zeros((n, n_columns))
+    table[np.arange(n)[:, None], rng.integers(n_columns, size=(n, 4))] = rng.integers(1, 4, size=(n, 4))
+    return table
+
+
+def test_many_rows_of_counts_are_searched_by_what_they_share(rng, monkeypatch):
+    monkeypatch.setattr(neighbours, "MANY_ROWS", 500)
+    features, queries = counts(rng, 600), counts(rng, 30)
+    queries[3] = 0
+    monkeypatch.setitem(neighbours._FINDERS, "exact", None)  # would fail
+    monkeypatch.setitem(neighbours._FINDERS, "single", None)
+    found = nearest(queries, features, 7)
+    np.testing.assert_array_equal(found.rows, ranked(queries, features)[:, :7])
+    assert not products.mostly_zeros(rng.normal(size=(600, 200)))
+    assert not products.mostly_zeros(counts(rng, 600, 8))
+
+
+def test_what_a_search_needs_is_made_once_for_each_member_and_goes_with_its_rows(rng, monkeypatch):
+    monkeypatch.setattr(rows, "MANY_ROWS", 50)
+    made = []
+    monkeypatch.setattr(
+        products, "_in_single_precision", lambda rows: made.append(len(rows)) or rows.astype(np.float32)
+    )
+    before = set(rows._KEPT)
+    one, two = rng.normal(size=(60, 3)), rng.normal(size=(70, 3))
+    for _ in range(3):  # blocks of photos, about which two members are asked
+        for features in (one, two):
+            nearest(rng.normal(size=(2, 3)), features, 4, "single")
+    assert made == [60, 70]
+    assert set(rows._KEPT) > before
+    del one, two, features
+    assert set(rows._KEPT) == before
+
+
+def test_a_large_copy_of_rows_is_not_kept(rng, monkeypatch):
+    monkeypatch.setattr(rows, "MANY_ROWS", 50)
+    monkeypatch.setattr(rows, "_MOST_KEPT", 60 * 3 * 8 - 1)
+    features, before = rng.normal(size=(60, 3)), set(rows._KEPT)
+    nearest(features, features, 4, "exact")
+    assert set(rows._KEPT) == before
+
+
+def test_a_row_is_as_near_in_any_block_of_queries(rng):
+    features = unit_rows(rng.normal(size=(500, 9))).astype(np.float32)
+    queries = rng.normal(size=(40, 9))
+    for search in ("single", "sparse"):
+        whole = nearest(queries, features, 6, search)
+        for d in range(0, 40, 7):
+            alone = nearest(queries[d : d + 1], features, 6, search)
+            np.testing.assert_array_equal(alone.cosines[0], whole.cosines[d])

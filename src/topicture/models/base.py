@@ -19,8 +19,9 @@ from topicture.models.leading_words import leading_words
 
 __all__ = ["Annotator", "AnswerBlock", "columns_of"]
 
-# Images of a block: what a model holds per image and word while it answers is some 64 bytes, in all about this much.
-_BLOCK_BYTES = 256 << 20
+# Images of a block: what a model holds per image and word while it answers is some 64 bytes, in all about this much. A
+# single table is then below 32 MB: more comes fresh from the system each time, which takes longer than to fill it.
+_BLOCK_BYTES = 128 << 20
 _BYTES_PER_WORD = 64
 _BLOCK_IMAGES = (64, 8192)
 

@@ -17,8 +17,8 @@ from topicture.models.blends import auto as auto_module
 from topicture.models.blends import kept_trials, time_limit, trials
 from topicture.models.blends.auto import Auto
 from topicture.models.blends.blend import nats_by_word
+from topicture.models.blends.limits.time_limit import OutOfTime
 from topicture.models.blends.members import MEMBERS, Member, members_for
-from topicture.models.blends.time_limit import OutOfTime
 from topicture.models.blends.trials import Trials
 from topicture.models.empirical import word_frequencies
 from topicture.models.registry import load_annotator

@@ -6,7 +6,7 @@ from corpora import make_tiny_corpus
 
 from topicture.corpus import Corpus
 from topicture.models.blends.auto import Auto
-from topicture.models.blends.memory_limit import fit_bytes, most_judged, part_that_fits
+from topicture.models.blends.limits.memory_limit import fit_bytes, most_judged, part_that_fits
 from topicture.models.blends.samples import thinned
 from topicture.models.registry import make_annotator
 

@@ -3,8 +3,8 @@
 import pytest
 
 from topicture.models.baselines.one_view import Step
-from topicture.models.blends import time_limit
-from topicture.models.blends.time_limit import OutOfTime, TimeLimit
+from topicture.models.blends.limits import time_limit
+from topicture.models.blends.limits.time_limit import OutOfTime, TimeLimit
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from topicture.models.empirical import word_frequencies
 from topicture.models.neighbours import unit_rows
 from topicture.models.view_rows import even_axes
 from topicture_experiments.descriptors.images import COREL, Division, described
-from topicture_experiments.shared.ranking import TOGETHER, ranked, ranked_together
+from topicture_experiments.shared.ranking import TOGETHER, evened, ranked, ranked_together
 
 __all__ = [
     "PARTS",
@@ -36,6 +36,7 @@ __all__ = [
     "RIVAL_BLEND",
     "SEED",
     "Task",
+    "evened",
     "from_pixels",
     "joined",
     "subset_run",

@@ -12,7 +12,8 @@ have no use for after a fold, is dropped; the table says so.
 
 Members come cheap ones first. One that would not be done within the time budget is stopped as soon as that is foreseen,
 and left out; the table says so. Members of a large collection are tried on a sample of it. Memory is foreseen as
-well: a member that would need more learns from a part, and answers are kept of as many images as can be held.
+well: a member that would need more learns from a part, and answers are kept of as many images as can be held. So is
+the time to annotate all images by what was learned (answer_limit.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -39,8 +40,8 @@ from topicture.models.blends.choice import (
 from topicture.models.blends.hidden_answers import HiddenAnswers
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.blends.last_fits import CantLearn, learned
+from topicture.models.blends.limits.memory_limit import most_judged
 from topicture.models.blends.members import MEMBERS, FormerRow, members_again, members_for
-from topicture.models.blends.memory_limit import most_judged
 from topicture.models.blends.samples import sample_to_try, thinned
 from topicture.models.blends.trials import Trials, Tried
 from topicture.models.blends.work import AutoStep
@@ -238,6 +239,7 @@ class Auto(Annotator):
             self.budget_bytes,
             self._kept,
             all_the_way=not self.race or bool(not_again),
+            n_photos=len(corpus),
         )
         tried, left_out = trials.run(members, deadline)
         return tried, left_out | not_again

@@ -6,8 +6,9 @@ from typing import Any
 
 from topicture.corpus import Corpus
 from topicture.models.base import Annotator
-from topicture.models.blends.memory_limit import fit_bytes, part_that_fits
-from topicture.models.blends.time_limit import OutOfTime, TimeLimit
+from topicture.models.blends.limits.answer_limit import answer_seconds, duration, most_answer_seconds
+from topicture.models.blends.limits.memory_limit import fit_bytes, part_that_fits
+from topicture.models.blends.limits.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.trials import FAILURES, Tried, fitted, why_failed
 from topicture.models.blends.work import Work
 
@@ -42,6 +43,7 @@ def learned(
     `same`, they are taken as they are. Raises CantLearn for a member that can't be learned at all.
     """
     found, notes = [], {}
+    share = most_answer_seconds(len(corpus)) / len(chosen)
     work = Work("learn", callback, [t.member for t in chosen], lambda member: 1)
     for number, t in enumerate(chosen):
         title = t.member.title
@@ -54,10 +56,14 @@ def learned(
         if some is not corpus:  # else it is known how long it takes
             limit = TimeLimit((deadline - perf_counter()) / (len(chosen) - number), callback)
         annotator = t.member.make(t.settings, seed)
-        part = part_that_fits(annotator, corpus, some, budget_bytes)
+        part = part_that_fits(annotator, corpus, some, budget_bytes, share)
         if part is not corpus:
-            needed = fit_bytes(annotator, corpus) / 1e9
-            notes[title] = f"used; learned from {len(part)} images, all would take {needed:.0f} GB"
+            needed = fit_bytes(annotator, corpus)
+            why = f"all would take {needed / 1e9:.0f} GB"
+            if needed <= budget_bytes:
+                answers = duration(answer_seconds(annotator, corpus) * len(corpus))
+                why = f"annotating all photos by all would take {answers}"
+            notes[title] = f"used; learned from {len(part)} images, {why}"
         try:
             found.append(fitted(t.member, t.settings, seed, part, limit, earlier.get(title)))
         except (OutOfTime, *FAILURES) as error:

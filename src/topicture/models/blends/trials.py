@@ -14,10 +14,11 @@ from topicture.corpus import Corpus
 from topicture.errors import ModelFileError, TopictureError
 from topicture.models.base import Annotator
 from topicture.models.blends.kept_trials import Answered, KeptTrials
+from topicture.models.blends.limits.answer_limit import answer_seconds, duration, most_answer_seconds
+from topicture.models.blends.limits.memory_limit import fit_bytes
+from topicture.models.blends.limits.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.members import Member
-from topicture.models.blends.memory_limit import fit_bytes
 from topicture.models.blends.race import Alone, alone, gain_needed, gain_of, of_use, poor_view
-from topicture.models.blends.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.work import Work, work_of
 from topicture.models.em.estimator import EMAnnotator
 from topicture.models.interrupts import all_or_nothing
@@ -89,6 +90,7 @@ class Trials:
     budget_bytes : memory that a fit may take
     kept : trials that were finished before
     all_the_way : whether nobody is dropped
+    n_photos : of the collection that the corpus is a sample of; 0 where it is none
     """
 
     corpus: Corpus
@@ -101,6 +103,7 @@ class Trials:
     budget_bytes: float = np.inf
     kept: KeptTrials = field(default_factory=KeptTrials)
     all_the_way: bool = False
+    n_photos: int = 0
 
     def run(self, members: Sequence[Member], deadline: float) -> tuple[list[Tried], dict[str, str]]:
         """What was tried on all folds, and why others were not, by their titles. The first member has time enough."""
@@ -205,6 +208,10 @@ class Trials:
         needed = fit_bytes(member.make(member.settings[0], self.seed), self.corpus)
         if needed > self.budget_bytes:
             return f"left out: it needs {needed / 1e9:.1f} GB of memory, more than it may take"
+        answer = answer_seconds(member.make(member.settings[0], self.seed), self.corpus)
+        if answer > most_answer_seconds(self.n_photos) and deadline < np.inf:
+            all_photos = f"{self.n_photos:,} photos would take {duration(answer * self.n_photos)}"
+            return f"left out: annotating all {all_photos}"
         return self._guarded(lambda: self._best_settings(member, deadline, quick, work))
 
     def _looks_at_little(self, member: Member, quick: list[tuple[Alone, _Contender]]) -> bool:

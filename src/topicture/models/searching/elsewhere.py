@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from topicture.elsewhere import Engine
+from topicture.models.searching.products import Find
 
 __all__ = ["find_elsewhere"]
-
-Find = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def find_elsewhere(

@@ -4,12 +4,14 @@ Rough, and rather too much than too little: what matters is that a fit which can
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from topicture.corpus import Corpus
-from topicture.models.base import Annotator, columns_of
+from topicture.models.base import Annotator
+from topicture.models.blends.limits.answer_limit import answer_seconds
+from topicture.models.blends.limits.sizes import Sizes, sizes_of
 from topicture.models.graphs.edges import shared_terms
 
 __all__ = ["fit_bytes", "most_judged", "part_that_fits"]
@@ -22,14 +24,6 @@ _FEWEST_JUDGED = 60
 _SOME_NODES = 100
 
 
-class _Sizes(NamedTuple):
-    images: int
-    tagged: int
-    words: int
-    pairs: int  # of tagged image and word
-    columns: int  # of the view
-
-
 def most_judged(n_words: int, n_members: int, budget_bytes: float) -> int:
     """Images whose hidden captions members are judged by: so many that all their answers can be held."""
     # Answers in float32; while a blend is chosen their logarithms, and as many numbers again of one fold.
@@ -40,16 +34,27 @@ def most_judged(n_words: int, n_members: int, budget_bytes: float) -> int:
 
 def fit_bytes(annotator: Annotator, corpus: Corpus) -> float:
     """Bytes that a fit takes at its peak, beside the corpus."""
-    view = columns_of(corpus, annotator.needs[0]) if annotator.needs else 0
-    sizes = _Sizes(len(corpus), int(corpus.tagged.sum()), corpus.n_words, corpus.captions.nnz, view or 0)
-    return _BYTES.get(annotator.name, _streamed)(annotator, sizes, corpus)
+    return _BYTES.get(annotator.name, _streamed)(annotator, sizes_of(annotator, corpus), corpus)
 
 
-def part_that_fits(annotator: Annotator, corpus: Corpus, some: Corpus, budget_bytes: float) -> Corpus:
-    """The corpus, or the largest random half, quarter, ... of it that a fit has memory for; `some` where none is."""
+def part_that_fits(
+    annotator: Annotator,
+    corpus: Corpus,
+    some: Corpus,
+    budget_bytes: float,
+    most_seconds: float = np.inf,
+) -> Corpus:
+    """The corpus, or the largest random half, quarter, ... of it that a fit has memory for; `some` where none is.
+
+    A part as well where answers would take more than `most_seconds` per photo, if those learned from less take less.
+    """
     rng = np.random.default_rng(0)
     part = corpus
-    while part is not some and fit_bytes(annotator, part) > budget_bytes:
+    if most_seconds < np.inf:
+        most_seconds = max(most_seconds, answer_seconds(annotator, some))
+    while part is not some and (
+        fit_bytes(annotator, part) > budget_bytes or answer_seconds(annotator, part) > most_seconds
+    ):
         half = len(part) // 2
         # Tagged images first: they are fewer, and it is them that words are learned from.
         order = rng.permutation(len(part))
@@ -58,17 +63,17 @@ def part_that_fits(annotator: Annotator, corpus: Corpus, some: Corpus, budget_by
     return part
 
 
-def _rows(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _rows(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     """Scaled rows of the tagged images, and what they are made of."""
     return 3 * _NUMBER * n.tagged * n.columns + 4 * _NUMBER * n.pairs
 
 
-def _linear(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _linear(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     """L-BFGS keeps ten pairs of weights and a few more."""
     return _rows(annotator, n, corpus) + 26 * _NUMBER * (n.columns + 1) * n.words + (256 << 20)
 
 
-def _all_words_at_once(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _all_words_at_once(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     """Targets of all images and words, their residuals and squares."""
     return (
         2 * _rows(annotator, n, corpus)
@@ -77,33 +82,33 @@ def _all_words_at_once(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
     )
 
 
-def _counted(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _counted(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     return 3 * _NUMBER * n.words * n.columns
 
 
-def _ranked(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _ranked(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     asked = min(n.tagged, 20_000) * annotator.n_neighbours
     return _rows(annotator, n, corpus) + 8 * _NUMBER * asked * (1 + n.pairs / max(n.tagged, 1))
 
 
-def _linked(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _linked(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     nodes = min(n.images, 100_000)
     scores = nodes * min(n.words, max((1 << 26) // nodes, 4 * 64))
     return _NUMBER * (3 * nodes * n.columns + 8 * nodes * annotator.n_neighbours + 4 * scores)
 
 
-def _taught(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _taught(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     taught = min(n.images - n.tagged, 20_000)
     rows, answers = n.tagged + taught, min(taught * n.words, 1 << 26)
     weights = 200 * (min(n.columns, 512) + n.words) * 4
     return 4 * _NUMBER * rows * min(n.columns, 512) + 16 * rows * 64 + 12 * weights + 5 * _NUMBER * answers
 
 
-def _embedded(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _embedded(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     return 4 * _rows(annotator, n, corpus) + 3 * _NUMBER * (n.words + n.columns) * 60
 
 
-def _graph(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _graph(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     """Edges of a few images tell how many there are; several graphs are held while one is made symmetric."""
     bags = corpus.visual_words
     assert bags is not None
@@ -112,7 +117,7 @@ def _graph(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
     return 4 * 16 * degree * n.images + _streamed(annotator, n, corpus)
 
 
-def _streamed(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
+def _streamed(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     """What an EM model carries from step to step: a posterior per image, or per region."""
     regions = 0 if corpus.region_offsets is None else int(corpus.region_offsets[-1])
     posteriors = n.images + (regions if "regions" in annotator.needs else 0)
@@ -120,7 +125,7 @@ def _streamed(annotator: Any, n: _Sizes, corpus: Corpus) -> float:
     return 3 * _NUMBER * n_topics * (posteriors + n.words + n.columns) + (1 << 29)
 
 
-_BYTES: dict[str, Callable[[Any, _Sizes, Corpus], float]] = {
+_BYTES: dict[str, Callable[[Any, Sizes, Corpus], float]] = {
     "naive-bayes": _counted,
     "knn": _rows,
     "tagprop": _ranked,
