@@ -14,9 +14,10 @@ from topicture.models.base import Annotator
 from topicture.models.baselines.logistic import Logistic
 from topicture.models.baselines.one_view import Step
 from topicture.models.blends import auto as auto_module
-from topicture.models.blends import kept_trials, time_limit, trials
+from topicture.models.blends import kept_trials, trials
 from topicture.models.blends.auto import Auto
 from topicture.models.blends.blend import nats_by_word
+from topicture.models.blends.limits import time_limit
 from topicture.models.blends.limits.time_limit import OutOfTime
 from topicture.models.blends.members import MEMBERS, Member, members_for
 from topicture.models.blends.trials import Trials
