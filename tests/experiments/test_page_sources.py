@@ -32,7 +32,7 @@ ALLOWED = {
     "auto/page.py": {
         "name of a protocol": "25%",
         "words of Corel-5k, by its usual division": "260",
-        "goals, set before measuring": "0.32 41.0 0.62 44.0 0.29 48.0 0.575 53.0 0.5",
+        "goals, set before measuring": "0.32 41.0 0.62 44.0 0.29 48.0 0.575 53.0 0.5 0.48",
     },
     "auto/presence.py": {"where reliability is judged": "10%"},
     "auto/work.py": {"name of a protocol": "25%"},

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from photo_folder import N_TAGGED, jpeg, make_library, put, words_of
 
+from topicture.app.learning import training_tags
 from topicture.app.learning.learning import look_at
 from topicture.app.learning.model_folder import load_learned
 from topicture.app.learning.training_tags import gather
@@ -91,7 +92,40 @@ def test_where_owners_captions_are_few_accepted_words_stand_in_for_them(tmp_path
     assert answers == {(15, "rose"): -1}
 
 
+@pytest.fixture
+def few_teach(monkeypatch):
+    """However few answers there are, models learn from them."""
+    monkeypatch.setattr(training_tags, "LEAST_TEACHING", 0.0)
+
+
+def test_few_answers_correct_promises_and_teach_no_model(library):
+    """Half as many answers as words of captions are enough."""
+    with Catalog.open(library.folder) as catalog:
+        n_given = sum(len(words) for words in gather(catalog, 3).captions)
+    unasked = range(N_TAGGED, N_TAGGED + n_given)
+    verdicts = [(n, word, "rejected") for n in unasked for word in ("rose", "sea", "grass")]
+    known = {number(path) for path in photo_paths(library)}
+    verdicts = [one for one in verdicts if one[0] in known]
+    enough = -(-n_given // 2)
+    assert len(verdicts) >= enough
+    decide(library, verdicts[: enough - 1])
+    assert teaching(library) == 0
+    decide(library, verdicts[enough - 1 : enough])
+    assert teaching(library) == enough
+
+
+def photo_paths(library):
+    with Catalog.open(library.folder) as catalog:
+        return list(catalog.files.known())
+
+
+def teaching(library):
+    with Catalog.open(library.folder) as catalog:
+        return gather(catalog, 3).teaching.nnz
+
+
 @pytest.mark.parametrize("model", ["ridge", "knn", "logistic", pytest.param("auto", marks=pytest.mark.slow)])
+@pytest.mark.usefixtures("few_teach")
 def test_models_learn_from_answers(library, model):
     decide(library, [(n, "rose", "present" if "rose" in words_of(n) else "rejected") for n in range(48, 60)])
     report = library.learn(model, regions=False, workers=0)
@@ -101,6 +135,7 @@ def test_models_learn_from_answers(library, model):
     assert any(getattr(m, "before_", None) or getattr(m, "answered_", None) for m in members)
 
 
+@pytest.mark.usefixtures("few_teach")
 def test_the_same_decisions_give_the_same_model(library):
     verdicts = [(n, "rose", "present" if "rose" in words_of(n) else "rejected") for n in range(48, 60)]
     found = []

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from photo_folder import jpeg, make_library, make_photos, put, words_of
 
+from topicture.app.learning import training_tags
 from topicture.app.learning.model_folder import load_judged
 from topicture.app.learning.reports import former_choice, load_report
 from topicture.app.verbs.library import Library
@@ -17,7 +18,8 @@ from topicture.store import Catalog
 
 @pytest.fixture
 def library(tmp_path, monkeypatch):
-    """A collection that a blend of two quick models is learned from."""
+    """A collection that a blend of two quick models is learned from; every answer teaches them."""
+    monkeypatch.setattr(training_tags, "LEAST_TEACHING", 0.0)
     monkeypatch.setattr(auto, "members_for", lambda corpus, _: members_for(corpus, ["knn", "naive-bayes"]))
     library = make_library(tmp_path / "photos", n=32, tagged=24)
     library.learn(regions=False, workers=0)
@@ -37,6 +39,18 @@ def test_from_the_same_it_comes_to_the_same(library):
     assert first["trials"] == second["trials"]
     assert [row.member for row in one.report_] == [row.member for row in other.report_]
     np.testing.assert_array_equal(one.blend_.weights, other.blend_.weights)
+
+
+def test_few_answers_leave_the_models_as_they_are(library, monkeypatch):
+    """They correct what is promised: nothing is fitted again."""
+    monkeypatch.setattr(training_tags, "LEAST_TEACHING", 0.5)
+    decide(library, 3)
+    library.learn(regions=False, workers=0)
+    (first, one), (second, other) = model_of(library, 1), model_of(library, 0)
+    assert first["race"]["inputs"] == second["race"]["inputs"]
+    np.testing.assert_array_equal(one.blend_.weights, other.blend_.weights)
+    told = [(folder_of(library, n) / "presence.safetensors").read_bytes() for n in (0, 1)]
+    assert told[0] != told[1]
 
 
 def test_after_decisions_only_what_helped_is_tried(library):

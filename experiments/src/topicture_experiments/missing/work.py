@@ -22,7 +22,7 @@ from topicture.annotations.shift.completeness import SHARES, STRATA
 from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
 from topicture.app.learning.calibrating import some_untagged, trust
 from topicture.app.learning.choosing import N_FAR_FOLDS
-from topicture.app.learning.training_tags import TrainingTags
+from topicture.app.learning.training_tags import LEAST_TEACHING, TrainingTags
 from topicture.app.verbs.asking.drawing_lots import strata_order
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import make_annotator
@@ -99,8 +99,8 @@ class Models(NamedTuple):
 
 
 def _models(made: Library, model: str, answers: np.ndarray | None = None) -> Models:
-    """As `learn` has them; `answers` (D, V) were given to questions about untagged photos, and teach as well."""
-    if answers is not None:
+    """As `learn` has them; `answers` (D, V) about untagged photos teach where there are enough."""
+    if answers is not None and answers.sum() >= LEAST_TEACHING * made.corpus.captions.nnz:
         said = np.where(made.truth, 1.0, -1.0) * answers
         made = made._replace(corpus=made.corpus.with_answers(said))
     corpus, annotator = made.corpus, _fitted(made, model)

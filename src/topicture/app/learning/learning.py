@@ -158,7 +158,8 @@ def learn(
         pairs, warning = trusted.pairs, differing(world, trusted.calibration)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
-        captioned = corpus.answers_as_captions()  # all that models of regions know
+        # All that models of regions know; they promise nothing of photos.
+        captioned = training_tags.with_all_answers(description.corpus, kept).answers_as_captions()
         overlaps = asking_about_marks(catalog, looked_at, captioned, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
             went_on = isinstance(annotator, Auto) and annotator.went_on_ and overlaps is None

@@ -32,6 +32,7 @@ __all__ = ["MOST_PAIRS", "TrainingTags", "gather", "hidden_together", "moments"]
 
 # Tables of more photos and words than this are sparse.
 MOST_PAIRS = 1 << 25
+LEAST_TEACHING = 0.5  # answers for each word of captions, from which on models learn from them
 # Owners' captions that suffice, however many other photos there are with accepted words.
 ENOUGH_CAPTIONS = 200
 _PRESENT, _REJECTED, _GIVEN, _ASKED = 1, 2, 4, 8
@@ -73,10 +74,32 @@ class TrainingTags:
         """(D, V) what was answered about photos without a caption: 1 yes, -1 no."""
         alone = np.array([not words for words in self.captions], np.int8) * ~self.captioned
         said = sparse.csr_array(self.truth, dtype=np.int8) - sparse.csr_array(self.rejected, dtype=np.int8)
-        return sparse.csr_array(said.multiply(alone[:, None]))
+        found = sparse.csr_array(said.multiply(alone[:, None]))
+        found.eliminate_zeros()
+        return found
+
+    @property
+    def teaching(self) -> sparse.csr_array:
+        """The same where models learn from it, nothing where answers are few beside captions.
+
+        Questions were chosen by what the last model told. Where the next one has learned from the answers, it tells
+        something else of these photos, and the choice is no longer fair: few answers correct promises better than they
+        teach models (docs/models.md 13).
+        """
+        answers = self.answers
+        n_given = sum(len(words) for words in self.captions)
+        return (
+            answers
+            if answers.nnz >= LEAST_TEACHING * n_given
+            else sparse.csr_array(answers.shape, dtype=np.int8)
+        )
 
     def taught(self, corpus: Corpus, kept: Any) -> Corpus:
-        """A corpus of captions with the answers about the photos `kept` in it."""
+        """A corpus of captions with the answers about the photos `kept` in it that models learn from."""
+        return corpus.with_answers(self.teaching[kept])
+
+    def with_all_answers(self, corpus: Corpus, kept: Any) -> Corpus:
+        """The same with all of them."""
         return corpus.with_answers(self.answers[kept])
 
     @property
@@ -87,7 +110,7 @@ class TrainingTags:
     @property
     def by_content(self) -> dict[str, dict[str, int]]:
         """What was said, by the contents of photos in hexadecimal and by words; see `hidden_answers.Said`."""
-        answered = sparse.csr_array(self.answers)
+        answered = sparse.csr_array(self.teaching)
         yes_and_no = sparse.csr_array(
             YES * (answered > 0).astype(np.int8) + NO * (answered < 0).astype(np.int8)
         )
