@@ -260,6 +260,22 @@ def test_marks_on_a_few_photos_promise_nothing_to_all_others(rng):
     assert list(misfits(turned, same, 3))
 
 
+def test_one_tag_is_a_mark_whatever_groups_its_photos_make(rng):
+    corpus, truth, given, near = personal(rng)
+    kept = ~given[:, 1:].any(axis=1)
+    one = Corpus.from_arrays(
+        sparse.csr_array(given[kept, :1].astype(float)), ["a"], descriptor=corpus.descriptor[kept]
+    )
+    known = np.repeat(one.tagged[:, None], 1, axis=1)
+    rejected = np.zeros_like(known)
+    rejected[np.flatnonzero(~truth[kept, 0])[::9]] = True
+    scores = HeldOut(np.ones((len(one), 1)), near.fold_of[kept])
+    evidence = Evidence(one, given[kept, :1], known | rejected, one.tagged, scores, rejected=rejected)
+    for world in (None, find_worlds(corpus)._replace(kind="folders")):
+        made, _, _ = calibrate(evidence._replace(world=world))
+        assert made.marks is not None
+
+
 def test_files_of_earlier_versions_hold_one_world(shoots):
     corpus, places, _, captions, known, near, _ = shoots
     made, pairs, _ = calibrate(Evidence(corpus, captions, known, corpus.tagged, near))

@@ -104,7 +104,8 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
     pairs, far_share = JudgedPairs.of(honest, truth[rows], known[rows]), None
     samples: list[Sample] | None = None
     given: Bools = np.asarray((truth > 0.5) & evidence.captioned[:, None])
-    if centre is not None and (are_marks(given) if evidence.world is None else evidence.world.kind == TAGS):
+    apart = evidence.world is not None and evidence.world.kind == TAGS
+    if centre is not None and (apart or are_marks(given)):
         found, pairs = _with_marks(found, pairs, evidence, given)
         samples = [] if found.marks is not None else None  # no hidden group tells how far promises are off
     elif evidence.far is not None and evidence.world is not None:

@@ -132,6 +132,7 @@ def learn(
             trials_kept.forget_others()
         world = find_worlds(corpus, places, seconds=moments(looked_at), seed=seed)
         groups = hidden_together(corpus, looked_at)
+        marks = are_marks(corpus.captions) or (world is not None and world.kind == TAGS)
         report("Comparing photos", 1, 1)
         again = None
         if earlier is not None and former.may_go_on:
@@ -141,7 +142,7 @@ def learn(
             model,
             training_tags.judged[kept],
             groups=groups,
-            far_groups=None if world is None or world.kind == TAGS else world.groups,
+            far_groups=None if world is None or marks else world.groups,
             budget_seconds=budget_seconds,
             budget_bytes=budget_bytes,
             seed=seed,
@@ -247,9 +248,8 @@ def _trusted(
 ) -> Trusted:
     """How far the model is to be trusted, found on the photos that there are answers for where all are too many."""
     untagged = None
-    if world is not None or are_marks(
-        corpus.captions
-    ):  # of all photos: those that there are answers for are tagged
+    # Of all photos: those that there are answers for are tagged.
+    if world is not None or are_marks(corpus.captions):
         untagged = some_untagged(corpus, tags.judged[kept], places, annotator.annotate, seed)
     if len(corpus) * corpus.n_words <= MOST_PAIRS:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
