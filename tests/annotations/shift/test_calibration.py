@@ -16,7 +16,7 @@ from topicture.annotations.shift.answered import (
     fit_posterior,
     fit_spread,
 )
-from topicture.annotations.shift.calibration import calibrate, no_better_than_answers
+from topicture.annotations.shift.calibration import _without_own_answers, calibrate, no_better_than_answers
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
 from topicture.annotations.shift.denials import fit_denials
 from topicture.annotations.shift.evidence import Evidence, Untagged
@@ -379,3 +379,16 @@ def test_marks_are_learned_from_what_stands_in_for_captions(rng):
     assert np.abs(made.marks.weights).max() > 0
     told, left = made(scores.p, corpus)[:, 0], ~given & ~rejected
     assert told[left & has].mean() > told[left & ~has].mean() + 0.3
+
+
+def test_no_answer_is_judged_by_a_term_that_it_has_taught(rng):
+    """Whatever was said of a third of the photos, what they are told while others teach is the same."""
+    looks, rows = rng.standard_normal((90, 12)), np.arange(90)
+    present = rng.random((90, 2)) < 0.4
+    presence = np.full((90, 2), 0.5)
+    told = _without_own_answers(presence, looks, present, ~present, rows)
+    third = (rows % 3 == 1)[:, None]
+    turned = np.where(third, ~present, present)
+    again = _without_own_answers(presence, looks, turned, ~turned, rows)
+    np.testing.assert_array_equal(again[third[:, 0]], told[third[:, 0]])
+    assert (again[~third[:, 0]] != told[~third[:, 0]]).any()
