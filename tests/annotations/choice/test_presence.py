@@ -83,8 +83,8 @@ def test_cross_fitting_hides_the_fold_that_is_judged():
 
 def test_nothing_judged_is_told():
     p, truth, known = known_truth(n_images=5)
-    for nothing in (np.zeros_like(truth), np.ones_like(truth)):
-        with pytest.raises(CorpusError, match="too few judged tags"):
+    for nothing, what in ((np.zeros_like(truth), "tag more photos"), (np.ones_like(truth), "reject some")):
+        with pytest.raises(CorpusError, match=f"too few judged tags .*; {what}"):
             fit_presence(p, nothing, known)
 
 

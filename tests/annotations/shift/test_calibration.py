@@ -16,7 +16,7 @@ from topicture.annotations.shift.answered import (
     fit_posterior,
     fit_spread,
 )
-from topicture.annotations.shift.calibration import calibrate, no_better_than_answers
+from topicture.annotations.shift.calibration import _without_own_answers, calibrate, no_better_than_answers
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
 from topicture.annotations.shift.denials import fit_denials
 from topicture.annotations.shift.evidence import Evidence, Untagged
@@ -332,3 +332,63 @@ def test_a_single_tag_with_rejections_is_not_suggested_everywhere(rng):
     left = ~given & ~rejected
     assert told[left & has].mean() > told[left & ~has].mean() + 0.2
     assert (told[left & ~has] >= 0.5).mean() < 0.1
+
+
+def one_tag(rng):
+    """A tag on 40 of 100 photos that have it, and 300 photos without; models that know one word can't deny it."""
+    rows = rng.standard_normal((400, 40)) + 2 * np.repeat(rng.standard_normal((4, 40)), 100, axis=0)
+    has, given = np.arange(400) < 100, np.arange(400) < 40
+    ids = [f"{i:04d}" for i in range(400)]
+    corpus = Corpus.from_arrays(
+        sparse.csr_array(given[:, None].astype(float)), image_ids=ids, descriptor=rows
+    )
+    return corpus, has, given, HeldOut(np.ones((400, 1)), np.where(given, np.arange(400) % 3, -1))
+
+
+def test_a_single_tag_needs_no_rejection(rng):
+    corpus, has, given, scores = one_tag(rng)
+    made, pairs, _ = calibrate(Evidence(corpus, given[:, None], given[:, None], given, scores))
+    told = made(scores.p, corpus)[:, 0]
+    assert told[~given & has].mean() > told[~has].mean() + 0.3
+    assert list(misfits(made, pairs, 1)) == []
+
+
+def test_answers_correct_what_is_told_of_a_single_tag(rng):
+    """Fewer than teach looks: promises themselves are what they correct."""
+    corpus, has, given, scores = one_tag(rng)
+    before, *_ = calibrate(Evidence(corpus, given[:, None], given[:, None], given, scores))
+    surest = np.argsort(-before(scores.p, corpus)[:, 0] + 2 * given, kind="stable")[:18]
+    rejected = np.zeros(400, bool)
+    rejected[surest] = True  # whatever is true: they are an owner's word
+    known = given | rejected
+    made, *_ = calibrate(
+        Evidence(corpus, given[:, None], known[:, None], given, scores, rejected=rejected[:, None])
+    )
+    assert not len(made.denials.words)
+    assert made.answered.words[0] < -0.5
+    left = has & ~known
+    assert made(scores.p, corpus)[left, 0].mean() < before(scores.p, corpus)[left, 0].mean() - 0.1
+
+
+def test_marks_are_learned_from_what_stands_in_for_captions(rng):
+    """Nobody's own captions: what was accepted is all that there is, and photos without it are open."""
+    corpus, has, given, scores = one_tag(rng)
+    nobody, rejected = np.zeros(400, bool), ~has & (np.arange(400) % 10 == 0)
+    known = (given | rejected)[:, None]
+    made, *_ = calibrate(Evidence(corpus, given[:, None], known, nobody, scores, rejected=rejected[:, None]))
+    assert np.abs(made.marks.weights).max() > 0
+    told, left = made(scores.p, corpus)[:, 0], ~given & ~rejected
+    assert told[left & has].mean() > told[left & ~has].mean() + 0.3
+
+
+def test_no_answer_is_judged_by_a_term_that_it_has_taught(rng):
+    """Whatever was said of a third of the photos, what they are told while others teach is the same."""
+    looks, rows = rng.standard_normal((90, 12)), np.arange(90)
+    present = rng.random((90, 2)) < 0.4
+    presence = np.full((90, 2), 0.5)
+    told = _without_own_answers(presence, looks, present, ~present, rows)
+    third = (rows % 3 == 1)[:, None]
+    turned = np.where(third, ~present, present)
+    again = _without_own_answers(presence, looks, turned, ~turned, rows)
+    np.testing.assert_array_equal(again[third[:, 0]], told[third[:, 0]])
+    assert (again[~third[:, 0]] != told[~third[:, 0]]).any()

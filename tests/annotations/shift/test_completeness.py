@@ -12,6 +12,7 @@ from topicture.annotations.shift.completeness import (
     STRATA,
     complete,
     completed_captions,
+    false_rate,
     fit_completeness,
     fit_photo_slope,
     left_out,
@@ -44,6 +45,13 @@ def test_the_limits():
     np.testing.assert_array_equal(left_out(p[:-1], 1.0), 0)  # complete tags: absent means no, as it was
     np.testing.assert_allclose(left_out(p, 1e-12), p)  # nothing is ever given: what is absent tells nothing
     assert left_out(np.array([1.0]), 0.5)[0] == 1
+
+
+def test_false_tags_have_the_rate_of_words_that_were_taken_back(rng):
+    """Of pairs that are not true, so many were given; a person finds them all and takes them back."""
+    false = rng.random(20_000) < 0.03
+    assert false_rate(int(false.sum()), int((~false).sum())) == pytest.approx(0.03, abs=0.005)
+    assert 0 < false_rate(0, 20_000) < 1e-4  # none so far
 
 
 def test_its_slope_is_that_of_the_observed_likelihood():

@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
 
+from topicture.annotations.choice.learning import learn_auto
 from topicture.annotations.choice.trials import held_out
 from topicture.corpus import Corpus
 from topicture.errors import ModelFileError
 from topicture.models.base import Annotator
 from topicture.models.baselines.knn import KNN
 from topicture.models.baselines.ridge import fit_ridge, with_answers
+from topicture.models.blends import auto
 from topicture.models.blends.auto import Auto
 from topicture.models.blends.kept_trials import KeptTrials
+from topicture.models.blends.members import members_for
 from topicture.models.files import read_model, write_model
 from topicture.models.registry import annotator_class, load_annotator, model_names
 
@@ -97,24 +100,38 @@ def test_knn_with_answers_is_the_share_among_all_that_were_asked():
     _, corpus = collection()
     model = make("knn", background=0.0).fit(corpus)
     unit = model.scaling_(corpus.descriptor)
-    query = unit[-1]
-    cosines = unit @ query
-    tagged = np.flatnonzero(corpus.tagged)
-    near = tagged[np.argsort(-cosines[tagged])[:15]]
-    weight = np.maximum(cosines, 0) ** 3
-    asked = np.flatnonzero(corpus.answered & (cosines >= cosines[near].min()))
-    yes = corpus.answers[:, [1]].toarray().ravel()[asked] > 0
-    assert yes.any()
-    assert (~yes).any()
-    total = weight[near].sum()
-    votes = weight[near] @ corpus.captions.toarray()[near]
-    joined = votes.copy()
-    joined[1] = total * (votes[1] + weight[asked][yes].sum()) / (total + weight[asked].sum())
-    np.testing.assert_allclose(model._scores(corpus)[-1], joined, rtol=1e-10)
-    taken = max(votes[1] - joined[1], 0)
-    np.testing.assert_allclose(
-        model.annotate(corpus)[-1], (joined + taken * model.p_w_) / (joined.sum() + taken), rtol=1e-10
-    )
+    tagged, n_farther = np.flatnonzero(corpus.tagged), 0
+    for image in range(len(corpus) - 10, len(corpus)):
+        cosines = unit @ unit[image]
+        near = tagged[np.argsort(-cosines[tagged])[:15]]
+        weight = np.maximum(cosines, 0) ** 3
+        is_near = cosines >= cosines[near].min()
+        asked = np.flatnonzero(corpus.answered & is_near)
+        n_farther += (
+            weight[corpus.answered & ~is_near] > 0
+        ).sum()  # they do not vote, as like as they may be
+        yes = corpus.answers[:, [1]].toarray().ravel()[asked] > 0
+        total = weight[near].sum()
+        votes = weight[near] @ corpus.captions.toarray()[near]
+        joined = votes.copy()
+        joined[1] = total * (votes[1] + weight[asked][yes].sum()) / (total + weight[asked].sum())
+        np.testing.assert_allclose(model._scores(corpus)[image], joined, rtol=1e-10)
+        taken = max(votes[1] - joined[1], 0)
+        told = (joined + taken * model.p_w_) / (joined.sum() + taken)
+        np.testing.assert_allclose(model.annotate(corpus)[image], told, rtol=1e-10)
+    assert n_farther
+
+
+@pytest.mark.parametrize("name", ["logistic", "ridge"])
+def test_what_answers_take_goes_to_no_other_word(name):
+    """It goes to all, as frequent as they are: (s + t p_w) / (sum s + t), t being what was taken."""
+    plain, corpus = collection(n_yes=0, n_no=14)
+    model = make(name, background=0.0).fit(corpus)
+    before, after = make(name).fit(plain)._scores(corpus), model._scores(corpus)
+    taken = np.maximum(before[:, [1]] - after[:, [1]], 0)
+    assert (taken > 0.01).any()
+    told = (after + taken * model.p_w_) / (after.sum(axis=1, keepdims=True) + taken)
+    np.testing.assert_allclose(model.annotate(corpus), told, rtol=1e-8)
 
 
 # --- That word alone ----------------------------------------------------------------------------------------------
@@ -257,6 +274,22 @@ def test_nobody_is_asked_about_what_it_was_told():
         said = shown.answers.toarray()
         assert not said[hidden].any()
         np.testing.assert_array_equal(said[~hidden], corpus.answers.toarray()[~hidden])
+
+
+def test_what_auto_is_judged_and_calibrated_by_has_not_seen_the_answers(monkeypatch):
+    """Only of photos with neither caption nor answer the blend itself may tell."""
+    monkeypatch.setattr(auto, "members_for", lambda images, _: members_for(images, ["knn", "ridge"]))
+    _, corpus = collection()
+    also = corpus.answered.copy()
+    also[-3:] = True
+    found = learn_auto(corpus, n_folds=2, also=also, groups=np.arange(len(corpus)))
+    rows = found.held_out.rows
+    assert rows.tolist() == np.flatnonzero(corpus.taught | also).tolist()
+    np.testing.assert_array_equal(found.held_out.fold_of >= 0, corpus.taught[rows])
+    told = found.annotator.annotate(corpus.without_captions())[rows]
+    np.testing.assert_allclose(found.held_out.p[-3:], told[-3:])
+    asked = corpus.answered[rows]
+    assert (np.abs(found.held_out.p[asked] - told[asked]).max(axis=1) > 1e-6).all()
 
 
 def test_auto_gives_answers_to_its_members_and_hides_them_in_its_folds(monkeypatch):

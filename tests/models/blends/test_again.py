@@ -310,10 +310,14 @@ def test_files_keep_it_and_damage_is_told(everything, first, tmp_path):
     np.testing.assert_array_equal(read.learned_from, known.learned_from)
     np.testing.assert_array_equal(read.tried.toarray(), known.tried.toarray())
     assert read.change(said_of(shown(everything, N_TAGGED))) == 0
-    broken = known._replace(near=known.near._replace(p=-known.near.p))
-    write_known(tmp_path / "broken.safetensors", broken)
-    with pytest.raises(ModelFileError, match="learn again"):
-        read_known(tmp_path / "broken.safetensors")
+    p, fold_of = known.near.p, known.near.fold_of
+    damages = [{"p": -p}, {"p": 9 * p + 1}, {"fold_of": 0 * fold_of}]
+    damages += [{"fold_of": np.where(fold_of == 0, other, fold_of)} for other in (-1, 2**31 - 1)]
+    for number, damage in enumerate(damages):
+        broken = known._replace(near=known.near._replace(**damage))
+        write_known(tmp_path / f"broken{number}.safetensors", broken)
+        with pytest.raises(ModelFileError, match="learn again"):
+            read_known(tmp_path / f"broken{number}.safetensors")
     other_size = known._replace(near=known.near._replace(fold_of=known.near.fold_of[:-1]))
     write_known(tmp_path / "size.safetensors", other_size)
     with pytest.raises(ModelFileError, match="learn again"):

@@ -79,7 +79,8 @@ def fit_presence(p: Floats, truth: Any, known: Bools, *, seed: int = 0) -> Prese
     """
     judged = truth[known]
     if not (judged > 0).any() or not (judged < 1).any():
-        raise CorpusError("too few judged tags to say how probable a suggestion is; tag more photos")
+        what = "reject some that photos lack" if (judged > 0).any() else "tag more photos"
+        raise CorpusError(f"too few judged tags to say how probable a suggestion is; {what}")
     counts = (truth * known).sum(axis=0) + 0.5
     blank = Presence(
         coefficients=np.zeros(4),

@@ -91,8 +91,16 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
         rows = np.flatnonzero(known.any(axis=1) & scored)
     asked: Bools = np.where(scored[:, None], known, False)
     asked[rows] = False
-    near, honest = _fitted(evidence.near, rows, truth, known, seed)
     centre = centre_of(evidence.corpus)
+    # Where owners' captions are few, what was accepted stands in for them: marks are learned from that, too.
+    shown: Bools = np.asarray(evidence.captioned | evidence.corpus.tagged)
+    marked = None if centre is None else _marked(centre, evidence, (truth > 0.5) & shown[:, None])
+    try:
+        near, honest = _fitted(evidence.near, rows, truth, known, seed)
+    except CorpusError:  # nobody ever said that a word is not true
+        if marked is None:
+            raise
+        near, honest = _unused(n_words), np.zeros((len(rows), n_words))
     found = Calibration(
         near,
         None,
@@ -103,12 +111,11 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
     )
     pairs, far_share = JudgedPairs.of(honest, truth[rows], known[rows]), None
     samples: list[Sample] | None = None
-    given: Bools = np.asarray((truth > 0.5) & evidence.captioned[:, None])
-    apart = evidence.world is not None and evidence.world.kind == TAGS
-    if centre is not None and (apart or are_marks(given)):
-        found, pairs = _with_marks(found, pairs, evidence, given)
-        samples = [] if found.marks is not None else None  # no hidden group tells how far promises are off
-    elif evidence.far is not None and evidence.world is not None:
+    if marked is not None:
+        marks, pairs = marked
+        found, samples = found._replace(marks=marks), []  # no hidden group tells how far promises are off
+        asked = np.where((scored & ~shown)[:, None], known, False)  # marks have learned nothing of these
+    elif evidence.far is not None and evidence.world is not None and evidence.world.kind != TAGS:
         found, pairs, far_share, samples = _with_far_world(found, pairs, honest, rows, evidence, seed)
     return _with_answers(found, pairs, evidence, asked, far_share, samples)
 
@@ -118,22 +125,30 @@ def _both_ways(truth: Any, known: Bools) -> bool:
     return bool((judged > 0).any() and (judged < 1).any())
 
 
-def _with_marks(
-    found: Calibration, pairs: JudgedPairs, evidence: Evidence, given: Bools
-) -> tuple[Calibration, JudgedPairs]:
-    """Presence by looks, and pairs of unlabelled photos, of which less is counted on than is told."""
-    looks = look_rows(evidence.corpus, found.centre)
+def _unused(n_words: int) -> Presence:
+    """In place of what hidden tags would have told, where marks tell all."""
+    half, ends = np.full(n_words, 0.5), np.array([0.0, 1.0])
+    return Presence(np.zeros(4), half, half, np.zeros(n_words), ends, ends)
+
+
+def _marked(centre: Floats, evidence: Evidence, given: Bools) -> tuple[Marks, JudgedPairs] | None:
+    """Presence by looks, and pairs of unlabelled photos, of which less is counted on than is told.
+
+    None where tags do not mark a few photos each, or there is nothing to compare these with.
+    """
+    if not are_marks(given) and (evidence.world is None or evidence.world.kind != TAGS):
+        return None
+    looks = look_rows(evidence.corpus, centre)
     unlabelled: Bools = np.asarray(~evidence.known.any(axis=1))
     if evidence.untagged is not None and unlabelled.sum() < len(evidence.untagged.p):
-        looks = np.vstack([looks, look_rows(evidence.untagged.corpus, found.centre)])
+        looks = np.vstack([looks, look_rows(evidence.untagged.corpus, centre)])
         given = np.vstack([given, np.zeros(evidence.untagged.p.shape, bool)])
         unlabelled = np.append(np.zeros(len(unlabelled), bool), np.ones(len(evidence.untagged.p), bool))
-    if unlabelled.sum() < FEWEST_UNTAGGED:  # nothing to compare with
-        return found, pairs
+    if unlabelled.sum() < FEWEST_UNTAGGED:
+        return None
     marks = fit_marks(looks, given, unlabelled)
     told = marks(looks[unlabelled][:MOST_COUNTED])
-    pairs = JudgedPairs.of(told, COUNTED_ON * told, np.ones(told.shape, bool))
-    return found._replace(marks=marks), pairs
+    return marks, JudgedPairs.of(told, COUNTED_ON * told, np.ones(told.shape, bool))
 
 
 def _with_far_world(

@@ -62,7 +62,7 @@ class Marks(NamedTuple):
 
 
 def are_marks(given: Any) -> bool:
-    """Whether one or two words, never together, are all that photos (D, V) carry: too few groups for another world."""
+    """Whether one or two words, never together, are all that photos (D, V) carry: too few groups to tell by."""
     return bool(given.shape[1] <= _FEW_WORDS and (given.sum(axis=1) <= 1).all())
 
 

@@ -62,7 +62,8 @@ def trust(
     truth, known, captioned = tags.truth[kept], tags.known[kept], tags.captioned[kept]
     completeness = None
     soft: Any = truth
-    if tags.asked[kept].sum() >= FEWEST_QUESTIONS:
+    # Of a large collection not every photo that questions were about was asked of models.
+    if tags.asked[kept][near.p.any(axis=1)].sum() >= FEWEST_QUESTIONS:
         completeness, soft = _completed(tags, kept, near, seed)
     evidence = Evidence(
         corpus, soft, known, captioned, near, far, world, tags.rejected[kept], places, untagged

@@ -80,7 +80,7 @@ def learn(
     report: Report = silent,
     trace: Trace = untold,
 ) -> LearnReport:
-    """Learn from everything that people have decided; the same photos and decisions give the same model.
+    """Learn from everything that people have decided; learned twice from the same, it is the same model.
 
     While the collection is much as it was when "auto" last tried everything, it tries only what helped then. While
     nearly all that was said is as it was at the last trials, none are made: answers that models gave while tags were

@@ -201,8 +201,11 @@ def _read_part(name: str, header: Mapping[str, Any], arrays: Mapping[str, np.nda
         or p.dtype != np.float16
     ):
         raise ValueError("of other sizes than they should be")
-    if not np.isfinite(p).all() or (p < 0).any() or (fold_of < 0).any():
+    if not ((p >= 0) & (p <= 1)).all():  # also refuses NaN
         raise ValueError("no probabilities")
+    folds = np.unique(fold_of)
+    if len(folds) < 2 or not np.array_equal(folds, np.arange(len(folds))):
+        raise ValueError("no folds")
     return HiddenAnswers(members, words, ids, fold_of, p)
 
 
