@@ -126,7 +126,8 @@ def learn(
         looked_at = [training_tags.images[i] for i in kept]
         places = [folder_of(image.path) for image in looked_at]
         report("Comparing photos", 0, None)
-        former = former_choice(catalog, corpus, afresh=afresh)
+        all_said = training_tags.with_all_answers(description.corpus, kept)
+        former = former_choice(catalog, all_said, afresh=afresh)
         trials_kept = KeptTrials(catalog.cache / "trials")
         if afresh:
             trials_kept.forget_others()
@@ -160,7 +161,7 @@ def learn(
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
         # All that models of regions know; they promise nothing of photos.
-        captioned = training_tags.with_all_answers(description.corpus, kept).answers_as_captions()
+        captioned = all_said.answers_as_captions()
         overlaps = asking_about_marks(catalog, looked_at, captioned, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
             went_on = isinstance(annotator, Auto) and annotator.went_on_ and overlaps is None
