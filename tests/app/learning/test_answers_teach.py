@@ -24,12 +24,12 @@ def number(path):
     return int(path.split("-")[-1].removesuffix(".jpg"))
 
 
-def decide(library, verdicts, source="review"):
-    """Verdicts are (number of the photo, word, verdict)."""
+def decide(library, verdicts, source="review", probability=None):
+    """Verdicts are (number of the photo, word, verdict), on what a model had suggested where it told a probability."""
     with Catalog.open(library.folder, write=True) as catalog:
         images = {number(path): catalog.files.at(path).image for path in catalog.files.known()}
         catalog.decisions.decide(
-            [Decision(images[n], word, verdict) for n, word, verdict in verdicts], source
+            [Decision(images[n], word, verdict, None, probability) for n, word, verdict in verdicts], source
         )
 
 
@@ -108,10 +108,16 @@ def test_few_answers_correct_promises_and_teach_no_model(library):
     verdicts = [one for one in verdicts if one[0] in known]
     enough = -(-n_given // 2)
     assert len(verdicts) >= enough
-    decide(library, verdicts[: enough - 1])
+    decide(library, verdicts[: enough - 1], probability=0.5)
     assert teaching(library) == 0
-    decide(library, verdicts[enough - 1 : enough])
+    decide(library, verdicts[enough - 1 : enough], probability=0.5)
     assert teaching(library) == enough
+
+
+def test_what_nobody_had_suggested_teaches_at_once(library):
+    decide(library, [(N_TAGGED, "rose", "present")], probability=0.5)
+    decide(library, [(N_TAGGED + 1, "rose", "present"), (N_TAGGED + 2, "sea", "rejected")])
+    assert teaching(library) == 2
 
 
 def photo_paths(library):

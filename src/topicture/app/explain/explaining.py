@@ -99,7 +99,7 @@ def explain(
         result=learned.annotator.result_,
         photos=len(answers.corpus),
         judged=len(answers.judged),
-        tagged=answers.corpus.n_with_words,
+        tagged=answers.n_tagged,
         learned_tagged=int(learned.report["tagged"]),
         n_words=len(words),
         versions=_versions(learned),

@@ -46,6 +46,7 @@ class HeldOutAnswers:
     presence : (J, V) honest probabilities: neither model nor calibration had seen the photo's tags
     truth, known : (J, V) bool
     skipped : photos that could not be read, one line each
+    n_tagged : photos that have a word of the model, by a caption or by an answer
     """
 
     corpus: Corpus
@@ -57,6 +58,7 @@ class HeldOutAnswers:
     truth: NDArray[np.bool_] = field(repr=False)
     known: NDArray[np.bool_] = field(repr=False)
     skipped: tuple[str, ...]
+    n_tagged: int
 
 
 def gather_answers(
@@ -102,6 +104,7 @@ def gather_answers(
         said.truth,
         said.known,
         unreadable_lines(description, training_tags.images),
+        training_tags.with_all_answers(description.corpus, positions).n_with_words,
     )
 
 

@@ -122,11 +122,11 @@ def learn(
         )
         kept = description.positions
         corpus = training_tags.taught(description.corpus, kept)
-        n_tagged = corpus.n_with_words
+        all_said = training_tags.with_all_answers(description.corpus, kept)
+        n_tagged = all_said.n_with_words
         looked_at = [training_tags.images[i] for i in kept]
         places = [folder_of(image.path) for image in looked_at]
         report("Comparing photos", 0, None)
-        all_said = training_tags.with_all_answers(description.corpus, kept)
         former = former_choice(catalog, all_said, afresh=afresh)
         trials_kept = KeptTrials(catalog.cache / "trials")
         if afresh:

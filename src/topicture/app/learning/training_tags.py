@@ -35,7 +35,7 @@ MOST_PAIRS = 1 << 25
 LEAST_TEACHING = 0.5  # answers for each word of captions, from which on models learn from them
 # Owners' captions that suffice, however many other photos there are with accepted words.
 ENOUGH_CAPTIONS = 200
-_PRESENT, _REJECTED, _GIVEN, _ASKED = 1, 2, 4, 8
+_PRESENT, _REJECTED, _GIVEN, _ASKED, _SUGGESTED = 1, 2, 4, 8, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,7 @@ class TrainingTags:
     given : (D, V) bool, the word is in that caption, rather than an answer to a question
     asked : (D, V) bool, an answer to a question that was drawn at random ("did you leave this out?")
     too_rare : words that too few photos carry
+    suggested : (D, V) bool, a verdict on what a model had suggested; None where there is no catalog that would tell
     taken_back : how many words of owners' captions a person rejected later
     """
 
@@ -67,6 +68,7 @@ class TrainingTags:
     given: Any
     asked: Any
     too_rare: tuple[str, ...]
+    suggested: Any = None
     taken_back: int = 0
 
     @property
@@ -80,7 +82,7 @@ class TrainingTags:
 
     @property
     def teaching(self) -> sparse.csr_array:
-        """The same where models learn from it, nothing where answers are few beside captions.
+        """The same where models learn from it: where answers are few beside captions, what nobody had suggested.
 
         Questions were chosen by what the last model told. Where the next one has learned from the answers, it tells
         something else of these photos, and the choice is no longer fair: few answers correct promises better than they
@@ -88,11 +90,11 @@ class TrainingTags:
         """
         answers = self.answers
         n_given = sum(len(words) for words in self.captions)
-        return (
-            answers
-            if answers.nnz >= LEAST_TEACHING * n_given
-            else sparse.csr_array(answers.shape, dtype=np.int8)
-        )
+        if self.suggested is None or answers.nnz >= LEAST_TEACHING * n_given:
+            return answers
+        found = answers - answers.multiply(sparse.csr_array(self.suggested, dtype=np.int8))
+        found.eliminate_zeros()
+        return sparse.csr_array(found)
 
     def taught(self, corpus: Corpus, kept: Any) -> Corpus:
         """A corpus of captions with the answers about the photos `kept` in it that models learn from."""
@@ -120,11 +122,16 @@ class TrainingTags:
                 found[image.content.hex()] = dict.fromkeys(words, GIVEN)
         return found
 
+    @property
+    def _tables(self) -> tuple[str, ...]:
+        names = ("truth", "known", "rejected", "given", "asked")
+        return names if self.suggested is None else (*names, "suggested")
+
     def at(self, rows: Any) -> "TrainingTags":
         """What is said of some photos, in dense tables; the lists of photos and captions stay whole."""
         tables = {
             name: table.toarray() if sparse.issparse(table := getattr(self, name)[rows]) else table
-            for name in ("truth", "known", "rejected", "given", "asked")
+            for name in self._tables
         }
         captioned = self.captioned[rows]
         tables["known"] = tables["known"] | captioned[:, None]
@@ -141,7 +148,7 @@ class TrainingTags:
         )
         tables = {
             name: sparse.csr_array(sparse.csr_array(getattr(self, name), dtype=np.int8) @ columns, dtype=bool)
-            for name in ("truth", "known", "rejected", "given", "asked")
+            for name in self._tables
         }
         captions = [[word for word in words if word in vocabulary] for words in self.captions]
         return replace(self, **tables, vocabulary=vocabulary, captions=captions)
@@ -183,7 +190,7 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
     if not frequent:
         raise CorpusError(f"no tag is on at least {min_count} photos; tag more, or lower --min-count")
     column = {word: i for i, word in enumerate(frequent)}
-    drawn = catalog.questions.pairs()
+    drawn, suggested = catalog.questions.pairs(), catalog.decisions.answered_suggestions()
     captioned = np.zeros(len(images), bool)
     captions: list[list[str]] = [[] for _ in images]
     at, said = array("q"), array("b")
@@ -198,6 +205,7 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
             | (verdict == "rejected" and source != "delete") * _REJECTED
             | (present and of_owner) * _GIVEN
             | (source == "review" and (images[row].image, word) in drawn) * _ASKED
+            | ((images[row].image, word) in suggested) * _SUGGESTED
         )
         if present:
             captions[row].append(word)
@@ -243,6 +251,7 @@ def _tables(
         "rejected": table((verdict & _REJECTED) > 0),
         "given": table((verdict & _GIVEN) > 0),
         "asked": table(((verdict & _ASKED) > 0) & captioned[row]),
+        "suggested": table((verdict & _SUGGESTED) > 0),
         "known": table(np.ones(len(pair), bool)),
     }
     if few:

@@ -255,6 +255,16 @@ class Decisions:
             "ORDER BY image, words.word"
         )
 
+    def answered_suggestions(self) -> set[tuple[int, str]]:
+        """(image, word) of the verdicts of people on what a model had suggested."""
+        return set(
+            self._db.execute(
+                "SELECT tags.image, words.word FROM tags JOIN words ON words.id = tags.word "
+                "JOIN decisions ON decisions.id = tags.decision "
+                "WHERE tags.source = 'review' AND decisions.probability IS NOT NULL"
+            )
+        )
+
     def images_with(self, words: Iterable[str], verdict: str, source: str | None = None) -> list[int]:
         """Images with a verdict on any of some words; from one source, where it is named."""
         found: set[int] = set()
