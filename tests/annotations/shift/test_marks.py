@@ -61,7 +61,7 @@ def test_ranks_recover_how_many_photos_have_the_tag(rng, a, b):
 def test_a_tagged_photo_is_scored_as_if_it_were_untagged(rng, monkeypatch):
     """Exactly what the regression says once its tag is taken away."""
     rows, _, given = looks(rng, n_tags=2, n_each=60, n_others=150, n_columns=6)
-    monkeypatch.setattr(shift_marks, "_RIDGES", (2.0,))
+    monkeypatch.setattr(shift_marks, "RIDGES", (2.0,))
     x = rows - rows.mean(axis=0)
     photo = int(np.flatnonzero(given[:, 0])[3])
     y = given.astype(float)

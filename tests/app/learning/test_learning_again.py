@@ -55,6 +55,10 @@ def test_few_answers_leave_the_models_as_they_are(library, monkeypatch):
     library.learn(regions=False, workers=0)
     (first, one), (second, other) = model_of(library, 1), model_of(library, 0)
     assert (first["tagged"], second["tagged"]) == (24, 27)
+    assert (first["race"]["tagged"], second["race"]["tagged"]) == (
+        24,
+        24,
+    )  # of the race, which was not run again
     for before, after in zip(one.members_, other.members_, strict=True):
         for name, array in before._file_content()[1].items():
             np.testing.assert_array_equal(after._file_content()[1][name], array)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicture.models.baselines.ridge import fit_ridge
+from topicture.models.baselines.ridge import RIDGES, fit_ridge
 
 __all__ = ["COUNTED_ON", "MOST_COUNTED", "Marks", "are_marks", "fit_marks", "presence_by_rank"]
 
@@ -36,7 +36,6 @@ TOP = 0.97
 COUNTED_ON = 0.9  # share of what is told that may be counted on before any answer
 MOST_COUNTED = 2000  # photos that it is counted on
 _FEW_WORDS = 2
-_RIDGES = tuple(10.0**k for k in np.arange(-1.0, 2.01, 0.25))
 _SLOPES = np.geomspace(1.2, 8.0, 25)  # b
 _USUAL_SLOPE, _SLOPE_DEVIATION = 1.5, 0.3
 _N_WIDTHS, _N_RANKS = 80, 100
@@ -74,7 +73,7 @@ def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:
     axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :N_AXES]
     x, y = centred @ axes, np.asarray(given, np.float64)
     offset = y.mean(axis=0)
-    weights, ridge = fit_ridge(x, y - offset, _RIDGES)
+    weights, ridge = fit_ridge(x, y - offset, RIDGES)
     f = x @ weights + offset
     leverage = ((x @ np.linalg.inv(x.T @ x + ridge * np.eye(x.shape[1]))) * x).sum(axis=1)
     untagged = f - leverage[:, None] * y  # where y is 1: (1 - h) times y - (y - f) / (1 - h)

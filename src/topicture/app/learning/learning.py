@@ -186,7 +186,9 @@ def learn(
             "warning": warning,
             "far_share": 0.0 if world is None else world.share,
             "regions": of_regions,
-            "race": race_told(annotator, former, corpus, len(corpus) if earlier is None else earlier.photos),
+            "race": race_told(
+                annotator, former, all_said, len(corpus) if earlier is None else earlier.photos
+            ),
         }
         learned = Learned(
             annotator,

@@ -28,7 +28,7 @@ from topicture.store import Catalog
 from topicture.store.decisions.decisions import BY_MACHINE, CAPTIONING
 from topicture.store.files import LivingImage
 
-__all__ = ["MOST_PAIRS", "TrainingTags", "gather", "hidden_together", "moments"]
+__all__ = ["LEAST_TEACHING", "MOST_PAIRS", "TrainingTags", "gather", "hidden_together", "moments"]
 
 # Tables of more photos and words than this are sparse.
 MOST_PAIRS = 1 << 25

@@ -31,7 +31,7 @@ from topicture.models.baselines.one_view import OneView, Scaling, Tell, scaling_
 
 __all__ = ["Ridge", "fit_ridge", "with_answers"]
 
-_GRID = tuple(10.0**k for k in np.arange(-1.0, 2.01, 0.25))
+RIDGES = tuple(10.0**k for k in np.arange(-1.0, 2.01, 0.25))
 
 
 def fit_ridge(rows: np.ndarray, targets: np.ndarray, grid: tuple[float, ...]) -> tuple[np.ndarray, float]:
@@ -113,7 +113,7 @@ class Ridge(OneView):
         self.centre_ = rows.mean(axis=0)
         targets = np.minimum(sparse.csr_array(tagged.captions).toarray(), 1.0)
         self.offset_ = targets.mean(axis=0)
-        grid = (self.ridge,) if self.ridge else _GRID
+        grid = (self.ridge,) if self.ridge else RIDGES
         self.weights_, best = fit_ridge(rows - self.centre_, targets - self.offset_, grid)
         self.before_ = None
         if corpus.answered.any():
