@@ -33,7 +33,9 @@ def address_of(name):
 
 
 def resize(page, size):
+    """Resize the window, and wait until the page has heard of it: the event comes with the next frame."""
     page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def settle(page):
