@@ -5,11 +5,13 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 from corpora import make_tiny_corpus
+from hypothesis import given
+from hypothesis import strategies as st
 
 from topicture import make_annotator
 from topicture.cluster.engine import Cluster
 from topicture.cluster.members import local_cluster
-from topicture.cluster.shards import ClusterShards
+from topicture.cluster.shards import ClusterShards, assigned
 from topicture.elsewhere import working_on
 from topicture.models import neighbours
 from topicture.models.em import loop as em
@@ -102,6 +104,24 @@ def test_every_model_of_the_loop_gives_the_same_bits(name, members, corpus, tmp_
     with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
         there = make_annotator(name, **settings).fit(corpus)
     assert numbers(there) == numbers(here)
+
+
+@given(
+    n_orders=st.integers(1, 70),
+    n_workers=st.integers(1, 17),
+    size=st.sampled_from([1, 2, 8]),
+    dies=st.booleans(),
+)
+def test_orders_are_shared_evenly_and_stay_where_they_were(n_orders, n_workers, size, dies):
+    firsts, workers = range(0, n_orders * size, size), [f"worker {i}" for i in range(n_workers)]
+    at_first = assigned(firsts, workers, {})
+    loads = [list(at_first.values()).count(each) for each in workers]
+    assert sum(loads) == n_orders and max(loads) == -(-n_orders // n_workers)
+    assert assigned(firsts, workers, at_first) == at_first
+    left = workers[1:] if dies else [*workers, "a new one"]
+    after = assigned(firsts, left, at_first)
+    assert set(after) == set(firsts) if left else not after
+    assert all(after[first] == who for first, who in at_first.items() if who in left)
 
 
 def test_work_waits_for_workers_that_are_not_there_yet(members, corpus, tmp_path, monkeypatch):

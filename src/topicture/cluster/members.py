@@ -36,7 +36,17 @@ LISTEN_SECONDS = 10.0
 class Workers:
     """Processes that work for a scheduler; those that die are replaced by `mend`."""
 
-    def __init__(self, address: str, n: int, *, host: str | None, tls: Path | None, scratch: str):
+    def __init__(
+        self,
+        address: str,
+        n: int,
+        *,
+        host: str | None,
+        tls: Path | None,
+        scratch: str,
+        one_core_each: bool = False,
+    ):
+        self._one_core_each = one_core_each
         self._order = {
             "address": address,
             "tls": None if tls is None else str(tls),
@@ -62,7 +72,8 @@ class Workers:
             stdout=subprocess.DEVNULL,
         )
         assert process.stdin is not None
-        process.stdin.write(json.dumps({**self._order, "cores": _cores_of(i, n)}).encode() + b"\n")
+        cores = _cores_of(i, n)[: 1 if self._one_core_each else None]
+        process.stdin.write(json.dumps({**self._order, "cores": cores}).encode() + b"\n")
         process.stdin.flush()
         return process
 
@@ -177,11 +188,22 @@ class LocalCluster(NamedTuple):
 
 @contextmanager
 def local_cluster(
-    n_workers: int, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT, tls: Path | None = None
+    n_workers: int,
+    *,
+    host: str = "127.0.0.1",
+    port: int = DEFAULT_PORT,
+    tls: Path | None = None,
+    one_core_each: bool = False,
 ) -> Iterator[LocalCluster]:
-    """A scheduler and its workers on this machine, ready to work; all of them end with the context."""
+    """A scheduler and its workers on this machine, ready to work; all of them end with the context.
+
+    Where there are more cores than workers these share all of them, unless each is to have one, so that times with
+    more and fewer workers may be compared.
+    """
     with scheduler(host, port, tls) as made, tempfile.TemporaryDirectory(prefix="topicture-") as scratch:
-        workers = Workers(made.address, n_workers, host=host, tls=tls, scratch=scratch)
+        workers = Workers(
+            made.address, n_workers, host=host, tls=tls, scratch=scratch, one_core_each=one_core_each
+        )
         try:
             given_up = time.monotonic() + START_SECONDS
             while len(made.workers) < n_workers:

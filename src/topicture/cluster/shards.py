@@ -6,7 +6,8 @@ the workers. All of it is one fixed tree (`passes.TreeSum`), in which the number
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -134,17 +135,7 @@ class ClusterShards(Shards):
         shards, workers = self._folder.shards, sorted(self._client.nthreads())
         size = 1 << max(0, int(math.log2(max(1, len(shards) / (ORDERS_PER_WORKER * max(1, len(workers)))))))
         firsts = range(0, len(shards), size)
-        loads = dict.fromkeys(workers, 0)
-        for first in firsts:
-            if self._places.get(first) in loads:
-                loads[self._places[first]] += 1
-        for place, first in enumerate(firsts):
-            if self._places.get(first) not in loads and workers:
-                even = workers[place * len(workers) // len(firsts)]
-                fewest = min(loads.values())
-                chosen = even if loads[even] <= fewest + 1 else min(loads, key=lambda each: loads[each])
-                self._places[first] = chosen
-                loads[chosen] += 1
+        self._places = assigned(firsts, workers, self._places)
         return [self._order(first, size, (*self._kept, this)) for first in firsts], [
             self._places.get(first) for first in firsts
         ]
@@ -200,6 +191,23 @@ class _Elsewhere(Sequence[Any]):
     @cached_property
     def _all(self) -> list[Any]:
         return self._client.gather(self._client.map(find_posterior, self._orders, pure=False))
+
+
+def assigned(firsts: Sequence[int], workers: Sequence[str], before: Mapping[int, str]) -> dict[int, str]:
+    """Order, by its first shard -> worker: who had it before, while there; the rest so that all have equally many.
+
+    Orders side by side go to the same worker, which then adds up their sums. Nobody has more than a fair share unless
+    it had before: a pass takes as long as the worker with the most orders.
+    """
+    places = {first: before[first] for first in firsts if before.get(first) in workers}
+    loads = Counter(places.values())
+    share = math.ceil(len(firsts) / max(1, len(workers)))
+    for place, first in enumerate(firsts):
+        if first not in places and workers:
+            beside = workers[place * len(workers) // len(firsts)]
+            places[first] = beside if loads[beside] < share else min(workers, key=lambda each: loads[each])
+            loads[places[first]] += 1
+    return places
 
 
 def numbered(tree: Any) -> tuple[Any, list[np.ndarray]]:
