@@ -30,7 +30,14 @@ async def _work(order: dict[str, Any]) -> None:
     import dask
 
     tls = None if order["tls"] is None else Path(order["tls"])
-    with dask.config.set({"distributed.worker.daemon": False, "distributed.worker.http.routes": []}):
+    settings = {
+        "distributed.worker.daemon": False,
+        "distributed.worker.http.routes": [],
+        # A hundred looks per second at where a worker is, and as many at its event loop, that nobody asks for.
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.tick.interval": "1s",
+    }
+    with dask.config.set(settings):
         worker = await distributed().Worker(
             order["address"],
             nthreads=1,
