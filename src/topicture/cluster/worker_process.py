@@ -33,7 +33,7 @@ async def _work(order: dict[str, Any]) -> None:
     settings = {
         "distributed.worker.daemon": False,
         "distributed.worker.http.routes": [],
-        # A hundred looks per second at where a worker is, and as many at its event loop, that nobody asks for.
+        # A hundred looks per second at where a worker is, and fifty at its event loop: nobody asks for them.
         "distributed.worker.profile.enabled": False,
         "distributed.admin.tick.interval": "1s",
     }

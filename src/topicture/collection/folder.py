@@ -117,48 +117,37 @@ def _walk(top: str, excluded: Excluded, raw: bool, left_out: Counter[str]) -> It
             continue
         inner = []
         sidecars = {entry.name: entry for entry in ordered if entry.name.endswith((".xmp", ".XMP"))}
-        developed = {
-            stem.casefold()
-            for stem, end in (os.path.splitext(e.name) for e in ordered)
-            if end.lower() in PHOTOS
-        }
-        raws = _raw_files(ordered) if sidecars else {}
-        for entry in ordered:
+        parts = [(stem.casefold(), end.lower()) for stem, end in (os.path.splitext(e.name) for e in ordered)]
+        developed = {stem for stem, end in parts if end in PHOTOS}
+        raws: dict[str, list[str]] = {}  # of this folder, by what a photo that was made of them is called
+        for entry, (stem, end) in zip(ordered, parts, strict=True):
+            if end in RAW and sidecars:
+                raws.setdefault(stem, []).append(entry.name)
+        for entry, (stem, end) in zip(ordered, parts, strict=True):
             if entry.name.startswith("."):
                 continue
-            stem, end = os.path.splitext(entry.name)
-            end = end.lower()
             if entry.is_dir(follow_symlinks=False):
                 if not excluded.folder(f"{folder}{entry.name}/"):
                     inner.append(f"{folder}{entry.name}/")
-            elif excluded.file(folder + entry.name) or (end in RAW and stem.casefold() in developed):
+            elif excluded.file(folder + entry.name) or (end in RAW and stem in developed):
                 continue
             elif end in VIDEOS or (end in RAW and not raw):
                 left_out["video" if end in VIDEOS else "RAW file"] += 1
-            elif (found := _look(entry, folder + entry.name, sidecars, raws)) is not None:
+            elif (found := _look(entry, folder + entry.name, end, sidecars, raws.get(stem, ()))) is not None:
                 yield found
         waiting.extend(reversed(inner))
-
-
-def _raw_files(entries: Sequence[os.DirEntry[str]]) -> dict[str, list[str]]:
-    """Names of RAW files by what a photo that was made of them is called, without its end."""
-    found: dict[str, list[str]] = {}
-    for entry in entries:
-        stem, end = os.path.splitext(entry.name)
-        if end.lower() in RAW:
-            found.setdefault(stem.casefold(), []).append(entry.name)
-    return found
 
 
 def _look(
     entry: os.DirEntry[str],
     path: str,
+    end: str,
     sidecars: Mapping[str, os.DirEntry[str]],
-    raws: Mapping[str, Sequence[str]],
+    raws: Sequence[str],
 ) -> FoundPhoto | Skipped | None:
-    """A file of the tree, with the sidecars of its folder at hand; None where it is no photo by its name."""
+    """A file of the tree, with the sidecars of its folder and RAW files of its name; None where it is no photo."""
+    is_photo = end in PHOTOS or end in RAW
     try:
-        is_photo = os.path.splitext(entry.name)[1].lower() in PHOTOS | RAW
         if entry.is_symlink():
             may_hold = is_photo or entry.is_dir()
             return Skipped(printable(path), "symbolic link, not followed") if may_hold else None
@@ -169,11 +158,12 @@ def _look(
         return Skipped(printable(path), f"can't be looked at ({error.strerror})")
     if not stat.S_ISREG(status.st_mode):
         return Skipped(printable(path), "not a regular file")
-    beside = _look_beside(entry.name, sidecars) if sidecars else ()
-    stem, end = os.path.splitext(entry.name)
+    if not sidecars:
+        return FoundPhoto(path, status.st_size, status.st_mtime_ns)
+    beside = _look_beside(entry.name, sidecars)
     of_raw = {
         one[0]: one
-        for raw in (raws.get(stem.casefold(), ()) if end.lower() in PHOTOS else ())
+        for raw in (raws if end in PHOTOS else ())
         for one in _look_beside(raw, sidecars)
         if one not in beside
     }

@@ -3,10 +3,11 @@
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError
@@ -27,11 +28,26 @@ def assemble(
     word_vectors: np.ndarray | None = None,
 ) -> Corpus:
     """The Corpus of photos `ids` with captions (D, V); `raw_of(photo, steps)` gives raw measurements."""
-    dense: dict[str, Any] = {"word_vectors": word_vectors}
+    # A photo's products are small: threads that wait for each other take up to sixty times as long.
+    with threadpool_limits(1):
+        views = _views(len(ids), raw_of, features)
+    corpus = Corpus.from_arrays(captions=captions, vocabulary=vocabulary, image_ids=ids, **views.bags)
+    return replace(corpus, word_vectors=word_vectors, **views.dense)
+
+
+class _Views(NamedTuple):
+    """Views by their names in a Corpus."""
+
+    dense: dict[str, Any]
+    bags: dict[str, Any]
+
+
+def _views(n_photos: int, raw_of: Callable[[int, Sequence[str]], Raw], features: Features) -> _Views:
+    dense: dict[str, Any] = {}
     bags: dict[str, Any] = {}
     for name in features.recipe.views:
         view = VIEWS[name]
-        parts = (features.view(name, raw_of(photo, view.steps)) for photo in range(len(ids)))
+        parts = (features.view(name, raw_of(photo, view.steps)) for photo in range(n_photos))
         if view.field == "region_words":
             counts = list(parts)
             offsets = _offsets([part.shape[0] for part in counts])
@@ -41,8 +57,7 @@ def assemble(
             dense["region_offsets"] = _offsets(sizes)
         else:
             dense["descriptor"], _ = _stack(row[None] for row in parts)
-    corpus = Corpus.from_arrays(captions=captions, vocabulary=vocabulary, image_ids=ids, **bags)
-    return replace(corpus, **dense)
+    return _Views(dense, bags)
 
 
 def caption_counts(
