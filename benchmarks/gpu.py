@@ -2,7 +2,9 @@
 
 `python -m benchmarks.gpu` prints one line per case: seconds of the first pass (padding, upload, compilation) and of a
 later iteration, images per second, whether chunks stay on the device, and how far from the floor of memory traffic.
-`--images N` asks for other sizes, `--stream` for chunks that are sent every time.
+Then whole fits of `network` and `matching`, a first one with compilation and a second.
+`--images N` asks for other sizes, `--stream` for chunks that are sent every time, `--tagged N` for other sizes of those
+fits. The same on two cores: `TOPICTURE_DEVICE=cpu taskset -c 0,1 python -m benchmarks.gpu --images 20000`.
 """
 
 import argparse
@@ -21,6 +23,7 @@ from topicture.models.counts.mix_unigram import MixUnigram
 from topicture.models.em import accelerators
 from topicture.models.em import loop as em
 from topicture.models.regions.corr_lda import CorrLDA
+from topicture.models.registry import make_annotator
 
 N_VISUAL = 600
 MEMORY_BYTES_PER_SECOND = 4.0e12  # what an H200 sustains
@@ -67,6 +70,31 @@ def mixture(corpus: Corpus) -> dict:
     )
 
 
+def tagged_photos(n: int) -> Corpus:
+    """Photos of 64 kinds: a descriptor of 256 columns around that of the kind, and words that kinds have by chance."""
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 64, n)
+    descriptor = rng.standard_normal((64, 256))[kinds] + 2 * rng.standard_normal((n, 256))
+    captions = rng.random((n, 260)) < (0.5 * (rng.random((64, 260)) < 0.03) + 0.001)[kinds]
+    captions[np.arange(n), kinds] = True
+    return Corpus.from_arrays(captions=sparse.csr_array(captions.astype(float)), descriptor=descriptor)
+
+
+def whole_fit(name: str, corpus: Corpus) -> dict:
+    seconds = []
+    for _ in range(2):
+        began = perf_counter()
+        make_annotator(name).fit(corpus)
+        seconds.append(perf_counter() - began)
+    return {
+        "name": name,
+        "images": len(corpus),
+        "first_seconds": round(seconds[0], 3),
+        "seconds": round(seconds[1], 3),
+        "images_per_second": int(len(corpus) / seconds[1]),
+    }
+
+
 def measure(name: str, estimator: Any, corpus: Corpus, params: Any, floor_bytes: int = 0) -> dict:
     """Passes and M-steps as `fit` runs them, posteriors carried on."""
     model, prior, batches = estimator._model(), estimator._prior(), estimator._batches(corpus)
@@ -99,6 +127,7 @@ def measure(name: str, estimator: Any, corpus: Corpus, params: Any, floor_bytes:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, nargs="*", default=[100_000, 1_000_000])
+    parser.add_argument("--tagged", type=int, nargs="*", default=[2_500, 20_000])
     parser.add_argument("--stream", action="store_true", help="keep nothing on the device")
     asked = parser.parse_args()
     if asked.stream:
@@ -108,6 +137,10 @@ def main() -> None:
         corpus = many_images(n_images)
         for case in (corr_lda, link_lda, mixture):
             print(json.dumps(case(corpus)), flush=True)
+    for n_images in asked.tagged:
+        corpus = tagged_photos(n_images)
+        for name in ("network", "matching"):
+            print(json.dumps(whole_fit(name, corpus)), flush=True)
 
 
 if __name__ == "__main__":
