@@ -130,7 +130,7 @@ def test_work_can_be_cancelled_even_where_it_does_not_listen(board, kind, monkey
     pid = board._processes[job.id].pid
     board.cancel(job.id)
     assert (ended(board, job).state, ended(board, job).error) == ("cancelled", None)
-    assert not is_running(pid)
+    wait_for(lambda: not is_running(pid), 10)  # a job is over with its last word; its process, a moment later
 
 
 def test_a_crash_is_told_and_the_next_job_runs(board, monkeypatch, tmp_path, capfd):
@@ -184,7 +184,7 @@ def test_results_survive_a_restarted_server(board, photos, monkeypatch, tmp_path
     is_waiting(board, cut_off := board.start("write", {}))
     pid = board._processes[cut_off.id].pid
     board.close()
-    assert not is_running(pid)
+    wait_for(lambda: not is_running(pid), 10)  # a job is over with its last word; its process, a moment later
     again = JobBoard(photos / ".topicture")
     assert again.get(done.id).result == done.result
     assert (again.get(cut_off.id).state, again.get(cut_off.id).error["code"]) == ("cancelled", "server-ended")
