@@ -4,8 +4,11 @@ import os
 from pathlib import Path
 
 # Tests compile hundreds of small programs and run each for milliseconds: compile them quickly. Before JAX starts.
+# Without the emitters of fusions, which go through MLIR, and in one piece a program compiles in half the time.
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
 # Tests load onnxruntime themselves, and nothing leaves the machine of whoever runs them.
