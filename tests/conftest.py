@@ -11,6 +11,11 @@ os.environ.setdefault(
     " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
+# Products in one thread: tests run in several processes, and threads that wait for each other while another process
+# has their core take ten times as long. What works side by side is tested in two by models/test_threads.py.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Tests load onnxruntime themselves, and nothing leaves the machine of whoever runs them.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 

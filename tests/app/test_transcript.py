@@ -55,8 +55,9 @@ def wording(line):
 
 @pytest.mark.slow  # learns and blends all models
 def test_the_commands_print_what_the_page_says(tmp_path):
+    own = ("XLA_FLAGS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")  # of the tests
     environment = {
-        **{name: value for name, value in os.environ.items() if name != "XLA_FLAGS"},  # the tests' own
+        **{name: value for name, value in os.environ.items() if name not in own},
         "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
         "COLUMNS": "80",
         "NO_COLOR": "1",

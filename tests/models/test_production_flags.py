@@ -1,4 +1,4 @@
-"""The model tests compile quickly and badly (tests/conftest.py); here some run with what a user's XLA does."""
+"""Model tests compile quickly and badly, with products in one thread (tests/conftest.py); here some run as users do."""
 
 import os
 import subprocess
@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-# One model of every kind: mixture, LDA by regions, graph, classes with a margin, stochastic steps.
+# One model of every kind: mixture, LDA by regions, graph, classes with a margin, stochastic steps, products alone.
 GOLDEN = "mix_unigram_vb or corr_lda_eb or lapvar1_jacobi_vb or emm_d_kappa0_safe or link_lda or primitives"
-MODELS = "mix-unigram or corr-lda or lap-var1 or emm-margin or link-lda"
+MODELS = "mix-unigram or corr-lda or lap-var1 or emm-margin or link-lda or nlsa or ridge"
+TWO_THREADS = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
 CONTRACT = "rows_are_distributions or objective_never_falls or same_seed or batch_changes_nothing"
 
 
@@ -45,7 +46,7 @@ def test_models_at_production_flags(file, chosen):
         text=True,
         timeout=900,
         # Empty, not missing: where it is missing, the suite's own flags are taken.
-        env={**os.environ, "XLA_FLAGS": "", "PYTEST_ADDOPTS": ""},
+        env={**os.environ, **TWO_THREADS, "XLA_FLAGS": "", "PYTEST_ADDOPTS": ""},
     )
     assert told.returncode == 0, told.stdout[-5000:]
     n_passed = int(told.stdout.rpartition(" passed")[0].split()[-1])

@@ -4,9 +4,16 @@ import threading
 
 import numpy as np
 import pytest
+from corpora import make_tiny_corpus
+from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from topicture.models.baselines.matching import Matching
+from topicture.models.baselines.network import Network
+from topicture.models.spaces import nlsa
+from topicture.models.spaces.kernels import kernel_fn
 from topicture.models.spaces.lanczos import leading_eigenpairs
+from topicture.models.spaces.latent_space import Joint
 from topicture.models.threads import one_thread_products, side_by_side
 
 
@@ -66,6 +73,38 @@ def test_eigenpairs_do_not_depend_on_the_threads():
             found.append(leading_eigenpairs(K, 5, np.random.default_rng(1)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+def test_kernels_do_not_depend_on_the_threads(monkeypatch):
+    monkeypatch.setattr(nlsa, "_STRIP", 16)
+    monkeypatch.setattr(nlsa, "_BLOCK_BYTES", 2000)
+    rng, kernel = np.random.default_rng(0), kernel_fn("gaussian", 0.7)
+    joint = Joint(sparse.csr_array(rng.poisson(0.6, (90, 4)).astype(float)), rng.random((90, 6)))
+    space = nlsa.KernelSpace(kernel, joint.at(slice(20)), rng.normal(size=(20, 3)), np.zeros(3))
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            found.append((nlsa.kernel_matrix(kernel, joint.at(slice(90))), space.project(joint)))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Network(n_hidden=8, n_networks=3, n_updates=20),
+        lambda: Matching(n_dimensions=8, n_spaces=3, n_updates=20),
+    ],
+    ids=["network", "matching"],
+)
+def test_what_is_learned_side_by_side_does_not_depend_on_the_threads(make):
+    corpus = make_tiny_corpus(np.random.default_rng(0), n_images=40)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            model = make().fit(corpus)
+        found.append(model.annotate(corpus))
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_overlapping_fits_leave_the_threads_as_they_were():
