@@ -60,8 +60,8 @@ def test_the_loss_is_the_likelihood_under_the_other_images(form, log_sharpness):
         chosen, np.arange(4) < 3, among, np.ones((4, width_), bool), np.ones((len(among), width_), bool)
     )
     expected = likelihood(space, x, y, chosen[:3], among[:-1], p_w)
-    assert float(loss(space, lessons, draw)) == pytest.approx(expected, rel=1e-4)
-    slopes = jax.grad(loss)(space, lessons, draw)
+    value, slopes = jax.jit(jax.value_and_grad(loss))(space, lessons, draw)
+    assert float(value) == pytest.approx(expected, rel=1e-4)
     assert all(np.isfinite(slope).all() for slope in slopes)
 
 
