@@ -47,7 +47,7 @@ demo: .venv/installed  ## render the sample collection, learn, annotate, write d
 	$(BIN)/topicture demo --out demo
 	@echo "Open the sample collection in the page: $(BIN)/topicture demo --serve"
 
-test: .venv/installed  ## the test suite (a quarter of an hour on two cores)
+test: .venv/installed  ## the test suite (under ten minutes on two cores)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 test-slow: .venv/installed  ## the slow statistical tests alone
