@@ -116,7 +116,8 @@ def test_orders_are_shared_evenly_and_stay_where_they_were(n_orders, n_workers, 
     firsts, workers = range(0, n_orders * size, size), [f"worker {i}" for i in range(n_workers)]
     at_first = assigned(firsts, workers, {})
     loads = [list(at_first.values()).count(each) for each in workers]
-    assert sum(loads) == n_orders and max(loads) == -(-n_orders // n_workers)
+    assert sum(loads) == n_orders
+    assert max(loads) == -(-n_orders // n_workers)
     assert assigned(firsts, workers, at_first) == at_first
     left = workers[1:] if dies else [*workers, "a new one"]
     after = assigned(firsts, left, at_first)
