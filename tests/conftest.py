@@ -12,7 +12,7 @@ os.environ.setdefault(
 )
 
 # Products in one thread: tests run in several processes, and threads that wait for each other while another process
-# has their core take ten times as long. What works side by side is tested in two by models/test_threads.py.
+# has their core take ten times as long. What works side by side is tested in two by test_threads.py.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

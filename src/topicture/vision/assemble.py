@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError
+from topicture.threads import one_thread_products
 from topicture.vision.features.transform import Features, Raw
 from topicture.vision.recipe import VIEWS
 
@@ -29,7 +29,7 @@ def assemble(
 ) -> Corpus:
     """The Corpus of photos `ids` with captions (D, V); `raw_of(photo, steps)` gives raw measurements."""
     # A photo's products are small: threads that wait for each other take up to sixty times as long.
-    with threadpool_limits(1):
+    with one_thread_products():
         views = _views(len(ids), raw_of, features)
     corpus = Corpus.from_arrays(captions=captions, vocabulary=vocabulary, image_ids=ids, **views.bags)
     return replace(corpus, word_vectors=word_vectors, **views.dense)

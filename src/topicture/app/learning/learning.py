@@ -34,6 +34,7 @@ from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
 from topicture.store.files import FileTrouble, LivingImage
+from topicture.threads import one_thread_products
 from topicture.vision.features.transform import Features
 from topicture.vision.pipeline import Description, Photo, describe
 from topicture.vision.recipe import REGION_PARTS, Recipe
@@ -154,7 +155,10 @@ def learn(
             again=again,
         )
         report("Weighing the answers", 0, None)
-        trusted = _trusted(corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed)
+        with one_thread_products():  # many small ones
+            trusted = _trusted(
+                corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed
+            )
         trusted = without_promises(trusted, _not_asked_about(corpus, annotator))
         report("Weighing the answers", 1, 1)
         pairs, warning = trusted.pairs, differing(world, trusted.calibration)

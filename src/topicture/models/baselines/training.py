@@ -19,7 +19,7 @@ import optax
 from scipy import sparse
 
 from topicture.errors import TopictureError
-from topicture.models.threads import side_by_side
+from topicture.threads import side_by_side
 
 __all__ = [
     "Slots",

@@ -49,7 +49,7 @@ from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import annotator_class
-from topicture.models.threads import one_thread_products
+from topicture.threads import one_thread_products
 
 __all__ = ["Auto", "Row"]
 

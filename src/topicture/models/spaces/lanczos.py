@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from topicture.models.threads import ForEach, side_by_side
+from topicture.threads import ForEach, side_by_side
 
 __all__ = ["RESIDUAL_TOL", "leading_eigenpairs"]
 

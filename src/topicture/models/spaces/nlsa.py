@@ -28,7 +28,7 @@ from topicture.models.neighbours import blocks
 from topicture.models.spaces.kernels import KERNELS, Kernel, check_vectors, kernel_fn, median_bandwidth
 from topicture.models.spaces.lanczos import leading_eigenpairs
 from topicture.models.spaces.latent_space import Joint, LatentSpace
-from topicture.models.threads import side_by_side
+from topicture.threads import side_by_side
 
 __all__ = ["NLSA", "KernelSpace", "centred_eigenpairs", "exact_space", "kernel_matrix", "nystroem_space"]
 

@@ -14,7 +14,7 @@ from topicture.models.spaces import nlsa
 from topicture.models.spaces.kernels import kernel_fn
 from topicture.models.spaces.lanczos import leading_eigenpairs
 from topicture.models.spaces.latent_space import Joint
-from topicture.models.threads import one_thread_products, side_by_side
+from topicture.threads import one_thread_products, side_by_side
 
 
 def blas_threads() -> set[int]:
