@@ -13,6 +13,7 @@ from topicture.corpus.batches import Batches
 from topicture.errors import TopictureError
 from topicture.models.counts import cvb0, link_lda
 from topicture.models.counts.link_lda import LinkLDA, Params
+from topicture.models.counts.link_tokens import tokens_per_image
 from topicture.models.em import loop as em
 
 K, U, V = 2, 4, 3
@@ -172,3 +173,106 @@ def test_files_answers_and_checks(tmp_path):
     np.testing.assert_array_equal(fitted.params_.alpha, np.full(3, 0.05))
     with pytest.raises(TopictureError, match="algorithm"):
         LinkLDA(3, algorithm="gibbs").fit(corpus)
+
+
+# --- Which algorithm -----------------------------------------------------------------------------------------------
+
+
+def images_of(lengths):
+    """Images with so many visual words each, and a word for every one that has any."""
+    rng = np.random.default_rng(8)
+    F = np.stack([rng.multinomial(n, np.full(U, 1 / U)) for n in lengths])
+    return Corpus.from_arrays(
+        captions=np.eye(V, dtype=int)[[0] * len(F)] * (F.any(axis=1))[:, None], visual_words=F
+    )
+
+
+@pytest.mark.parametrize(
+    ("lengths", "tokens"),
+    [([9, 9], 10.0), ([9, 0, 0, 9], 10.0), ([4, 14], 10.0), ([0, 0], 0.0)],
+    ids=["all alike", "empty images are none", "an average", "no tokens at all"],
+)
+def test_the_length_of_images_counts_all_their_tokens(lengths, tokens):
+    assert tokens_per_image(images_of(lengths)) == tokens
+
+
+STEPS_ONLY = {"n_init": 1, "n_epochs": 1, "max_iter": 0}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "changes", "expected"),
+    [
+        (8, {}, "cvb0"),
+        (98, {}, "cvb0"),
+        (99, {}, "variational"),  # with the word a hundred tokens
+        (200, {}, "variational"),
+        (8, {"max_iter": 2, "tol": 0.0}, "variational"),
+        (8, {"learning": "batch"}, "variational"),
+    ],
+)
+def test_auto_is_the_algorithm_that_suits_the_images_and_the_fit(tokens, changes, expected):
+    corpus = images_of([tokens] * 6)
+    auto, chosen = (
+        LinkLDA(2, algorithm=name, **{**STEPS_ONLY, **changes}).fit(corpus) for name in ("auto", expected)
+    )
+    assert auto.algorithm_ == chosen.algorithm_ == expected
+    for name, found, same in zip(Params._fields, auto.params_, chosen.params_, strict=True):
+        np.testing.assert_array_equal(found, same, err_msg=name)
+    np.testing.assert_array_equal(auto.objective_trace_, chosen.objective_trace_)
+    np.testing.assert_array_equal(auto.annotate(corpus), chosen.annotate(corpus))
+    np.testing.assert_array_equal(auto.transform(corpus), chosen.transform(corpus))
+
+
+def test_what_auto_chose_holds_for_other_images_and_from_a_file(tmp_path):
+    """A model of short images answers for long ones as it learned; a second fit chooses anew."""
+    short, long = images_of([8] * 6), images_of([200] * 6)
+    fitted = LinkLDA(2, algorithm="auto", **STEPS_ONLY).fit(short)
+    fitted.save(tmp_path / "m")
+    loaded = tp.load_annotator(tmp_path / "m")
+    assert (loaded.algorithm, loaded.algorithm_) == ("auto", "cvb0")
+    np.testing.assert_array_equal(loaded.transform(long), fitted.transform(long))
+    F = long.visual_words.toarray()
+    mean_field = infer(fitted.params_, F, link_lda.model(link_lda.COLD), link_lda.proportions)
+    assert np.abs(mean_field - loaded.transform(long)).max() > 1e-6
+    assert fitted.fit(long).algorithm_ == "variational"
+
+
+def test_a_file_from_before_auto_has_the_algorithm_of_its_parameters_and_no_other_is_taken():
+    fitted = LinkLDA(2, algorithm="cvb0", **STEPS_ONLY).fit(images_of([8] * 6))
+    arrays, facts = fitted._state()
+    del facts["algorithm"]
+    again = LinkLDA(2, algorithm="cvb0")
+    again._restore(arrays, facts)
+    assert again.algorithm_ == "cvb0"
+    with pytest.raises(TopictureError, match="algorithm_"):
+        again._restore(arrays, {**facts, "algorithm": "gibbs"})
+
+
+def cross_entropy(topics, seen, p):
+    """Nats per visual word of distributions p (n, U), by what the topics make of some words seen of each image."""
+    B = 0.999 * topics + 0.001 / topics.shape[1]
+    theta = np.full((len(seen), len(B)), 1 / len(B))
+    for _ in range(60):
+        theta = 1 / len(B) + theta * ((seen / (theta @ B)) @ B.T)
+        theta /= theta.sum(axis=1, keepdims=True)
+    return -np.sum(p * np.log(theta @ B)) / len(p)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_iter", [0, 40], ids=["steps only", "with passes"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_of_short_images_auto_learns_topics_that_predict_better_than_the_other_algorithm(seed, max_iter):
+    rng = np.random.default_rng(seed)
+    alpha, B = np.full(15, 0.04), rng.dirichlet(np.full(300, 0.03), 15)
+    Phi = rng.dirichlet(np.full(20, 0.02), 15)
+    corpus = link_lda.sample(rng, alpha, B, Phi, n_images=1500, n_visual=8)
+    p = rng.dirichlet(alpha, 300) @ B
+    seen = np.stack([rng.multinomial(4, row) for row in p])
+    steps = {"batch_size": 64, "tau0": 2.0, "alpha": 0.1} if max_iter == 0 else {}
+    settings = {"n_init": 1, "max_iter": max_iter, "precision": "float32", "seed": seed, **steps}
+    found = {
+        name: cross_entropy(means(LinkLDA(40, algorithm=name, **settings).fit(corpus).params_.rB), seen, p)
+        for name in ("auto", "variational", "cvb0")
+    }
+    better, worse = ("cvb0", "variational") if max_iter == 0 else ("variational", "cvb0")
+    assert found["auto"] == found[better] < found[worse] - 0.1, found

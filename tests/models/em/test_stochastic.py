@@ -9,6 +9,7 @@ from topicture.errors import FitWarning
 from topicture.models.counts import link_lda
 from topicture.models.counts.link_lda import LinkLDA
 from topicture.models.em import loop as em
+from topicture.models.em import passes, stochastic
 
 SETTINGS = {"n_init": 2, "n_epochs": 3, "max_iter": 4, "tol": 0.0, "batch_size": 16}
 
@@ -91,3 +92,32 @@ def test_an_interrupt_before_anything_is_learned_is_passed_on(corpus, monkeypatc
     monkeypatch.setattr(em, "fit_stochastic", pressed)
     with pytest.raises(KeyboardInterrupt):
         LinkLDA(3, **SETTINGS).fit(corpus)
+
+
+def test_steps_alone_over_few_images_end_where_a_fit_that_compiles_more_does(corpus, monkeypatch):
+    """The pass that tells the objective may share the chunks and the code of the steps; nothing else changes."""
+    settings = {**SETTINGS, "max_iter": 0}
+    told: dict[str, list] = {"shared": [], "apart": []}
+    shared = LinkLDA(3, **settings).fit(corpus, callback=told["shared"].append)
+    monkeypatch.setattr(stochastic, "_FEW_IMAGES", 2 * 3 * len(corpus) - 1)
+    apart = LinkLDA(3, **settings).fit(corpus, callback=told["apart"].append)
+    for name, a, b in zip(shared.params_._fields, shared.params_, apart.params_, strict=True):
+        np.testing.assert_array_equal(a, b, err_msg=name)
+    np.testing.assert_allclose(shared.objective_trace_, apart.objective_trace_, rtol=1e-12)
+    np.testing.assert_allclose(shared.restarts_, apart.restarts_, rtol=1e-12)
+    assert [p[:4] for p in told["shared"]] == [p[:4] for p in told["apart"]]
+
+
+@pytest.mark.parametrize(("n_images", "n_passes"), [(240, 1), (239, 2)], ids=["few images", "more"])
+def test_only_over_few_images_do_steps_alone_share_the_pass_with_their_bounds(
+    corpus, monkeypatch, n_images, n_passes
+):
+    """2 restarts of 3 epochs over 40 images; counted by the models whose passes run."""
+    models = set()
+    run_pass = passes.run_pass
+    monkeypatch.setattr(stochastic, "_FEW_IMAGES", n_images)
+    monkeypatch.setattr(
+        passes, "run_pass", lambda model, *rest: (models.add(model), run_pass(model, *rest))[1]
+    )
+    LinkLDA(3, **{**SETTINGS, "max_iter": 0}).fit(corpus)
+    assert len(models) == n_passes

@@ -8,14 +8,15 @@ Symbol -> code, shape:  alpha -> alpha K | Dirichlet posteriors of B, Phi -> rB 
 Both modalities have the same updates, so their tokens are one list and their tables one table of U + V rows. With
 T = exp E[log .] and x = exp h, phi_uk = T_uk x_k / norm_u and norm = T x: a sweep is two products of the image's own
 rows of T with a vector, and the statistics are T times a sum of rank-one terms (em.Outer). Values and sweeps are in
-link_tokens.py; the second algorithm, collapsed variational inference, in cvb0.py.
+link_tokens.py; the second algorithm, collapsed variational inference, in cvb0.py; "auto" takes the one that suits the
+length of the images.
 Differs from the papers: alpha and, if wanted, eta_b and eta_phi are learned; untagged images take part; training may
 begin with stochastic natural-gradient steps [hoffman2013]. Prediction ends an image's sweeps when its tokens no longer
 move, not when its bound does.
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -37,6 +38,7 @@ from topicture.models.counts.link_tokens import (
     share_out,
     sweeps,
     tokens_of,
+    tokens_per_image,
 )
 from topicture.models.em import loop as em
 from topicture.models.em.expfam import (
@@ -171,6 +173,11 @@ def bound(tables: tuple[Tables, Any], image: Image) -> Any:
 
 # --- Estimator: no mathematics -----------------------------------------------------------------------------------
 
+ALGORITHMS = ("variational", "cvb0")
+# Tokens per image from which mean field is the better choice: where they are few it takes what is left open about the
+# proportions for settled, and long first steps settle the topics by that. Measured in docs/models.md 3.7.
+SHORT_IMAGES = 100.0
+
 
 @dataclass(eq=False, repr=False)
 class LinkLDA(StochasticAnnotator):
@@ -188,14 +195,22 @@ class LinkLDA(StochasticAnnotator):
     start : "random" or "kmeans"
     n_sweeps : sweeps over the tokens of an image in a pass
     algorithm : "variational" (mean field), or "cvb0" (collapsed: less biased on images of few tokens, alpha and the
-        etas stay as they are; the objective is the log density of a mode, not a bound)
+        etas stay as they are; the objective is the log density of a mode, not a bound), or "auto": "cvb0" where
+        stochastic steps are all (max_iter=0) and the images have fewer than 100 tokens on average, visual words and
+        words together, else "variational"
     max_iter, tol, n_init, seed : of the passes over all images; the restart with the largest objective is kept
     precision : "float64" or "float32" for the E-step
+
+    Attributes
+    ----------
+    algorithm_ : "variational" or "cvb0", whichever found the topics
     """
 
     name = "link-lda"
     needs = ("visual_words",)
     params_types = (Params,)
+
+    algorithm_: str = field(init=False)
 
     _: KW_ONLY
     alpha: float = 0.05
@@ -214,7 +229,7 @@ class LinkLDA(StochasticAnnotator):
         """
         self._check_usable(corpus)
         seen = corpus if use_captions else corpus.without_captions()
-        fn = cvb0.proportions if self.algorithm == "cvb0" else proportions
+        fn = cvb0.proportions if self._is_collapsed() else proportions
         return self._values(fn, seen, self.n_topics)
 
     def log_likelihood(self, corpus: Corpus) -> np.ndarray:
@@ -229,18 +244,32 @@ class LinkLDA(StochasticAnnotator):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_choice("start", ("random", "kmeans"))
-        self._check_choice("algorithm", ("variational", "cvb0"))
+        self._check_choice("algorithm", (*ALGORITHMS, "auto"))
         self._check_steps("n_sweeps")
         for name in ("alpha", "eta_visual", "eta_words"):
             self._require(name, getattr(self, name) >= 1e-3, "be at least 0.001")
 
+    def _fit(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
+        self.algorithm_ = self._settled_algorithm(corpus)
+        super()._fit(corpus, callback)
+
+    def _settled_algorithm(self, corpus: Corpus) -> str:
+        if self.algorithm != "auto":
+            return self.algorithm
+        # Passes over all images would bring CVB0 to its mode, which fits images of few tokens all too well.
+        has_passes = self.learning == "batch" or self.max_iter > 0
+        return "variational" if has_passes or tokens_per_image(corpus) >= SHORT_IMAGES else "cvb0"
+
+    def _is_collapsed(self) -> bool:
+        return getattr(self, "algorithm_", self.algorithm) == "cvb0"
+
     def _model(self) -> em.Model:
-        if self.algorithm == "cvb0":
+        if self._is_collapsed():
             return cvb0.model(self.n_sweeps)
         return model(Settings(self.n_sweeps, learn_alpha=self.learn_alpha, learn_eta=self.learn_eta))
 
     def _first_model(self) -> em.Model:
-        if self.algorithm == "cvb0":
+        if self._is_collapsed():
             return cvb0.model(self.n_sweeps)
         # While the topics are still alike, so are the proportions, and alpha would run away: it is learned later.
         return model(Settings(self.n_sweeps, learn_alpha=False))
@@ -259,4 +288,14 @@ class LinkLDA(StochasticAnnotator):
         return em.tables(self._model(), self.params_), word_means(self.params_)
 
     def _annotate_image(self) -> Callable[[Any, Image], Any]:
-        return cvb0.annotate if self.algorithm == "cvb0" else annotate
+        return cvb0.annotate if self._is_collapsed() else annotate
+
+    def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays, facts = super()._state()
+        return arrays, {**facts, "algorithm": self.algorithm_}
+
+    def _restore(self, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+        super()._restore(arrays, facts)
+        # Files from before "auto" have only the parameter.
+        self.algorithm_ = facts.get("algorithm", self.algorithm)
+        self._check_choice("algorithm_", ALGORITHMS)

@@ -30,6 +30,7 @@ __all__ = [
     "share_out",
     "sweeps",
     "tokens_of",
+    "tokens_per_image",
 ]
 
 # --- Values ----------------------------------------------------------------------------------------------------
@@ -104,6 +105,12 @@ def init_params(
         counts = sparse.hstack([F, corpus.captions]).T @ soft_assignment(labels, K)
     rB, rPhi = etas[0] + counts[:U].T, etas[1] + counts[U:].T
     return Params(np.full(K, alpha), rB, rPhi, np.float64(etas[0]), np.float64(etas[1]))
+
+
+def tokens_per_image(corpus: Corpus) -> float:
+    """Visual words and words of an image, on average over the images that have any; 0 if none has."""
+    tokens = sparse.hstack([corpus.visual_words, corpus.captions]).sum(axis=1)
+    return float(tokens.sum() / max(1, np.count_nonzero(tokens)))
 
 
 # --- One image ---------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ def fit_stochastic(
     tau0: float = 16.0,
     kappa: float = 0.7,
     chunks_per_step: int = 1,
+    with_bound: bool = False,
 ) -> Any:
     """Parameters after stochastic steps: each goes part of the way to the M-step of a few chunks alone.
 
@@ -36,10 +37,12 @@ def fit_stochastic(
     up, few images are a noisy estimate. For Dirichlet posteriors, which are affine in the statistics, this is the
     stochastic natural gradient. It suits models whose parameters may be averaged. Chunks come in a new random order
     every epoch (in their own order where they are not kept in memory), posteriors start anew every time, and the
-    bound is not computed: `fit` goes on from here. Several chunks of a step are shared by an engine that works for this
+    bound is not computed (unless `with_bound`, which spares a compilation where the same chunks go on to `fit`): `fit`
+    goes on from here. Several chunks of a step are shared by an engine that works for this
     process (`topicture.elsewhere`); one is not worth sending.
     """
-    model, dtype = without_bound(model), batches.dtype
+    # All but the pass itself is compiled code that `fit` uses, too.
+    passing, dtype = model if with_bound else without_bound(model), batches.dtype
     engine = engine_elsewhere() if chunks_per_step > 1 else None
     shards = None if engine is None else engine.shards(batches, None)
     steps = [_n_images(batches, which) for which in _groups(np.arange(len(batches)), chunks_per_step)]
@@ -52,9 +55,9 @@ def fit_stochastic(
             rate *= n / largest
             tables = _tables(model, dtype, params)
             stats = (
-                _statistics(model, batches, tables, which)
+                _statistics(model, passing, batches, tables, which)
                 if shards is None
-                else shards.run_some(model, tables, which)
+                else shards.run_some(passing, tables, which)
             )
             params = _step(model, params, stats, prior, scale, rate)
             step += 1
@@ -76,12 +79,12 @@ def _tables(model: Model, dtype: Any, params: Any) -> Any:
 
 
 @passes.precision()
-def _statistics(model: Model, batches: Batches, tables: Any, which: list[int]) -> Any:
+def _statistics(model: Model, passing: Model, batches: Batches, tables: Any, which: list[int]) -> Any:
     """Of images whose posteriors start anew."""
     total = passes.TreeSum()
     for i in which:
         image = batches[i].image
-        _, stats, _ = passes.run_pass(model, tables, image, passes.init_posterior(model, tables, image))
+        _, stats, _ = passes.run_pass(passing, tables, image, passes.init_posterior(model, tables, image))
         total.add(passes.add_up(stats))
     return total.total()
 

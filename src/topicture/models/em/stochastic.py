@@ -23,6 +23,10 @@ from topicture.models.interrupts import may_be_kept
 
 __all__ = ["StochasticAnnotator"]
 
+# To find the bounds of so many images, which stochastic steps do not need, takes about as long as to load or compile
+# the pass of a model a second time, without them.
+_FEW_IMAGES = 20_000
+
 
 class _Start(NamedTuple):
     params: Any
@@ -64,9 +68,10 @@ class StochasticAnnotator(EMAnnotator):
         first = self._first_params
         minibatches = self._minibatches(corpus) if self.learning == "stochastic" and first is None else None
         seeds = np.random.SeedSequence(self.seed).spawn(self.n_init if first is None else 1)
+        shared = minibatches if self._is_brief(corpus) else None
         best, tried = em.fit_restarts(
-            self._model(),
-            self._batches(corpus),
+            self._model() if shared is None else self._first_model(),
+            self._batches(corpus) if shared is None else shared,
             [partial(start, seed) for seed in seeds],
             self._prior(),
             run=partial(self._run, minibatches),
@@ -92,7 +97,9 @@ class StochasticAnnotator(EMAnnotator):
         """One restart: the stochastic steps, then the passes."""
         params, n_epochs, interrupted = start.params, 0, False
         if minibatches is not None:
-            params, n_epochs, interrupted = self._epochs(minibatches, start, prior, restart, callback)
+            params, n_epochs, interrupted = self._epochs(
+                minibatches, batches is minibatches, start, prior, restart, callback
+            )
         # After an interrupt one E-step still tells the objective.
         result = em.fit(
             model,
@@ -109,6 +116,7 @@ class StochasticAnnotator(EMAnnotator):
     def _epochs(
         self,
         minibatches: Batches,
+        with_bound: bool,
         start: _Start,
         prior: Any,
         restart: tuple[int, int],
@@ -128,6 +136,7 @@ class StochasticAnnotator(EMAnnotator):
                     tau0=self.tau0 + epoch * -(-len(minibatches) // self._chunks_per_step()),
                     kappa=self.kappa,
                     chunks_per_step=self._chunks_per_step(),
+                    with_bound=with_bound,
                 )
                 n_done = epoch + 1
                 if callback is not None:
@@ -138,6 +147,11 @@ class StochasticAnnotator(EMAnnotator):
             warnings.warn(f"after {n_done} epochs: {em.Results.interrupted.value}", FitWarning, stacklevel=2)
             return params, n_done, True
         return params, n_done, False
+
+    def _is_brief(self, corpus: Corpus) -> bool:
+        """Whether steps over few images are all of a fit: the pass that then tells the objective shares their code."""
+        n_seen = self.n_init * self.n_epochs * len(corpus)
+        return self.max_iter == 0 and n_seen <= _FEW_IMAGES and self._chunks_per_step() == 1
 
     def _minibatches(self, corpus: Corpus) -> Batches:
         size = min(self.batch_size, em.chunk_images())
