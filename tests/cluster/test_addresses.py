@@ -28,6 +28,8 @@ def test_addresses_on_this_machine_need_no_tls(tmp_path):
         ("tls://10.0.0.5:8786", False, "give --tls FOLDER"),
         ("http://127.0.0.1:80", False, "not the address of a cluster"),
         ("tcp://127.0.0.1:port", False, "not the address of a cluster"),
+        ("tcp://127.0.0.1:99999", False, "not the address of a cluster"),
+        ("tcp://[::1:9", False, "not the address of a cluster"),
     ],
 )
 def test_other_machines_need_tls(address, tls, reason, tmp_path):

@@ -1,7 +1,9 @@
 """Where a cluster may be, and how its members know each other. Dask runs whatever code a member sends it."""
 
+import asyncio
 import ipaddress
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,7 +11,17 @@ from urllib.parse import urlsplit
 from topicture.errors import TopictureError
 from topicture.extras import optional_module
 
-__all__ = ["DEFAULT_PORT", "TLS_FILES", "check_address", "distributed", "hush", "is_loopback", "security_of"]
+__all__ = [
+    "DEFAULT_PORT",
+    "TLS_FILES",
+    "check_address",
+    "check_answers",
+    "connected",
+    "distributed",
+    "hush",
+    "is_loopback",
+    "security_of",
+]
 
 DEFAULT_PORT = 8786
 TLS_FILES = ("ca.pem", "cert.pem", "key.pem")
@@ -39,11 +51,11 @@ def is_loopback(host: str) -> bool:
 def check_address(address: str, tls: Path | None) -> str:
     """The address of a scheduler, as Dask writes it; without TLS it must be on this machine."""
     given = address if "://" in address else f"{'tls' if tls else 'tcp'}://{address}"
-    parts = urlsplit(given)
     try:
+        parts = urlsplit(given)
         port = parts.port or DEFAULT_PORT
-    except ValueError:
-        port = 0
+    except ValueError:  # of the port, or of brackets that nothing closes
+        parts, port = urlsplit(""), 0
     if parts.scheme not in ("tcp", "tls") or not parts.hostname or not port:
         raise TopictureError(f"{address}: not the address of a cluster; it looks like tcp://127.0.0.1:8786")
     if parts.scheme == "tcp" and not is_loopback(parts.hostname):
@@ -71,3 +83,33 @@ def security_of(tls: Path | None) -> Any:
         for part, path in (("cert", certificate), ("key", key))
     }
     return distributed().Security(require_encryption=True, tls_ca_file=str(authority), **own)
+
+
+def connected(address: str, tls: Path | None, seconds: float) -> Any:
+    """A client of the scheduler there; raises TopictureError as `check_answers` does."""
+    check_answers(address, tls, seconds)
+    return distributed().Client(address, security=security_of(tls), timeout=seconds, set_as_default=False)
+
+
+def check_answers(address: str, tls: Path | None, seconds: float) -> None:
+    """Wait until a scheduler answers that trusts this process; raises TopictureError where none does.
+
+    A client of Dask's would wait for ever for one who listens and says nothing, and trips over other protocols.
+    """
+    connect, settings = distributed().comm.connect, security_of(tls).get_connection_args("client")
+
+    async def greet() -> None:
+        async with asyncio.timeout(
+            seconds + 1
+        ):  # its own limit says more, and does not hold for the first words
+            (await connect(address, timeout=seconds, **settings)).abort()
+
+    try:
+        with ThreadPoolExecutor(1) as aside:  # a notebook has a loop of its own
+            aside.submit(asyncio.run, greet()).result()
+    except Exception as error:  # whatever another program answers
+        why = " ".join(str(error).split())[:200] if isinstance(error, OSError) else ""
+        why = why or "who listens there does not speak as a cluster does"
+        raise TopictureError(
+            f"{address}: no cluster answers there; start one with 'topicture cluster start' ({why})"
+        ) from None

@@ -17,7 +17,7 @@ from typing import Any, Self, final
 
 from topicture import __version__
 from topicture.atomic import make_folder, work_folder
-from topicture.cluster.addresses import check_address, distributed, security_of
+from topicture.cluster.addresses import check_address, connected, distributed
 from topicture.cluster.photo_work import measure_photos
 from topicture.cluster.shards import ClusterShards, ShardFolder
 from topicture.corpus.batches import Batches
@@ -63,21 +63,7 @@ class Cluster(Engine):
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            client = distributed().Client
-            try:
-                self.client = stack.enter_context(
-                    client(
-                        self.address,
-                        security=security_of(self._tls),
-                        timeout=CONNECT_SECONDS,
-                        set_as_default=False,
-                    )
-                )
-            except OSError as error:
-                why = " ".join(str(error).split())[:200]
-                raise TopictureError(
-                    f"{self.address}: no cluster answers there; start one with 'topicture cluster start' ({why})"
-                ) from None
+            self.client = stack.enter_context(connected(self.address, self._tls, CONNECT_SECONDS))
             make_folder(self._place)
             self.folder = stack.enter_context(work_folder(self._place))
             stack.enter_context(self._told_if_it_ends())

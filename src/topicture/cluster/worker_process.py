@@ -22,8 +22,14 @@ def serve() -> None:
         with suppress(OSError):  # cores that this process may not use
             os.sched_setaffinity(0, order["cores"])
     hush()
-    with suppress(KeyboardInterrupt):
+    try:
         asyncio.run(_work(order))
+    except KeyboardInterrupt:
+        pass
+    except OSError as error:  # a timeout is one
+        why = " ".join(str(error).split())[:200]
+        print(f"topicture: {order['address']}: a worker can't join ({why})", file=sys.stderr, flush=True)
+        os._exit(2)
 
 
 async def _work(order: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """`topicture cluster`: the members of a cluster on this machine."""
 
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -14,6 +15,8 @@ from topicture.app.counting import counted
 from topicture.errors import TopictureError
 
 __all__ = ["register"]
+
+JOIN_SECONDS = 60.0  # for a cluster that others start at the same time
 
 
 class Action(StrEnum):
@@ -34,15 +37,18 @@ def cluster(
     host: Annotated[
         str, typer.Option(help="With start: address to listen on; one that other machines reach needs --tls.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, help="With start: port to listen on; 0 takes any.")] = 8786,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="With start: port to listen on; 0 takes any.")
+    ] = 8786,
     tls: TlsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Let processes here, or on several machines, do the work of 'learn' and 'annotate'; runs until it is ended."""
-    from topicture.cluster.addresses import check_address, hush
+    from topicture.cluster.addresses import check_address, check_answers, hush
     from topicture.cluster.members import Workers, local_cluster
 
     hush()
+    signal.signal(signal.SIGTERM, _end)
     tls = None if tls is None else tls.absolute()
     if action is Action.START:
         if address is not None:
@@ -55,6 +61,7 @@ def cluster(
     if address is None:
         raise TopictureError("'cluster join' needs the address of a cluster, such as tls://10.0.0.5:8786")
     address = check_address(address, tls)
+    check_answers(address, tls, JOIN_SECONDS)
     with tempfile.TemporaryDirectory(prefix="topicture-") as scratch:
         members = Workers(address, workers, host=None, tls=tls, scratch=scratch)
         try:
@@ -64,6 +71,11 @@ def cluster(
                 time.sleep(1)
         finally:
             members.end()
+
+
+def _end(signum: int, frame: object) -> None:
+    """How batch systems and containers end a process: nothing is left behind, as after Ctrl-C."""
+    sys.exit(128 + signum)
 
 
 def _tell(address: str, workers: int, as_json: bool) -> None:
