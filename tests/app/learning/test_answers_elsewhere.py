@@ -1,5 +1,7 @@
 """Answers that others find are those that are found here, however often they are asked."""
 
+import shutil
+
 import numpy as np
 import pytest
 from photo_folder import jpeg, learn, make_library, put
@@ -9,6 +11,7 @@ from topicture.app.learning.annotated.answers_elsewhere import presence_blocks
 from topicture.app.learning.learning import look_at
 from topicture.app.learning.model_folder import load_learned
 from topicture.app.progress import silent
+from topicture.app.verbs.library import Library
 from topicture.elsewhere import Engine, working_on
 from topicture.store import Catalog
 
@@ -57,3 +60,20 @@ def test_each_time_the_photos_are_those_that_are_asked_about(photos, tmp_path, m
             found = np.concatenate([p for _, p in presence_blocks(learned, folder, corpus, places)])
         assert np.array_equal(found, learned.presence(corpus, places))
     assert list((tmp_path / "shared").iterdir()) == []
+
+
+def test_a_model_in_the_place_of_another_is_read_anew(photos, tmp_path):
+    """As in a catalog that was removed and begun again: its models have the names of the former ones."""
+    learned, folder, (corpus, _) = photos
+    places = [""] * len(corpus)
+    (tmp_path / "shared").mkdir()
+    engine = OneByOne(tmp_path / "shared")
+    with working_on(engine):
+        assert list(presence_blocks(learned, folder, corpus, places))
+    learn(Library.find(None, folder.parent.parent), "knn")
+    shutil.rmtree(folder)
+    (folder.parent / "0002").rename(folder)
+    other = load_learned(folder, regions=False)
+    with working_on(engine):
+        found = np.concatenate([p for _, p in presence_blocks(other, folder, corpus, places)])
+    assert np.array_equal(found, other.presence(corpus, places))

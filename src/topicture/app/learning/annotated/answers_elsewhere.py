@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,8 @@ def presence_blocks(
     blocks = [
         slice(start, min(start + BLOCK_IMAGES, len(corpus))) for start in range(0, len(corpus), BLOCK_IMAGES)
     ]
-    calls = ((str(folder), str(shared), rows.start, rows.stop, list(places[rows])) for rows in blocks)
+    model = _Model(str(folder), _stamps(folder))
+    calls = ((model, str(shared), rows.start, rows.stop, list(places[rows])) for rows in blocks)
     try:
         corpus.save(shared)
         for rows, presence in zip(blocks, engine.in_order(_presence, calls), strict=True):
@@ -40,15 +42,27 @@ def presence_blocks(
         shutil.rmtree(shared, ignore_errors=True)
 
 
-def _presence(model: str, corpus: str, start: int, stop: int, places: list[str]) -> np.ndarray:
+class _Model(NamedTuple):
+    """Where a model is, and which: another one may come to lie in its place while a worker remembers it."""
+
+    folder: str
+    stamps: tuple[tuple[str, int, int, int], ...]
+
+
+def _stamps(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
+    found = ((path.name, path.stat()) for path in sorted(folder.iterdir()))
+    return tuple((name, status.st_ino, status.st_size, status.st_mtime_ns) for name, status in found)
+
+
+def _presence(model: _Model, corpus: str, start: int, stop: int, places: list[str]) -> np.ndarray:
     """On a worker: the presences of some photos, (B, V)."""
     learned, photos = _learned(model), _photos(corpus)[start:stop]
     return np.concatenate([block.p for block in learned.presence_blocks(photos, places)])
 
 
 @lru_cache(maxsize=1)
-def _learned(folder: str) -> Learned:
-    return load_learned(Path(folder), regions=False)
+def _learned(model: _Model) -> Learned:
+    return load_learned(Path(model.folder), regions=False)
 
 
 @lru_cache(maxsize=1)
