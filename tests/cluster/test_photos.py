@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from pictures import noise
 from PIL import Image
+from text_encoders import N_CELLS, write_network
 
 from topicture.cluster.engine import Cluster
 from topicture.cluster.members import local_cluster
-from topicture.elsewhere import working_on
+from topicture.cluster.photo_work import measure_photos
+from topicture.elsewhere import Engine, working_on
 from topicture.vision.pipeline import describe
 from topicture.vision.recipe import Recipe
 
@@ -52,3 +54,37 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(tmp_path):
         assert killed
         assert len(cluster.client.nthreads()) == 1
     assert same(there, here)
+
+
+class OneByOne(Engine):
+    """An engine whose one worker is this process."""
+
+    def shards(self, batches, posteriors):
+        return None
+
+    def measure(self, job, tasks, timeout, memory):
+        for number, task in enumerate(tasks):
+            yield number, measure_photos(job, timeout, memory, [task])[0]
+
+    def in_order(self, function, calls):
+        raise AssertionError("nobody asks")
+
+
+def test_a_decoder_that_stays_takes_the_network_of_today(tmp_path):
+    """Measurements are kept under the name of today's network: those of an earlier one would stay there for good."""
+    for seed in (1, 2):
+        path = write_network(tmp_path, {"sea": np.zeros(N_CELLS)}, seed=seed)
+        recipe = Recipe(("deep",), network=str(path))
+        here = describe(list(photos(4)), recipe, vocabulary=["sea"], workers=1)
+        with working_on(OneByOne()):
+            there = describe(list(photos(4)), recipe, vocabulary=["sea"])
+        assert same(there, here)
+
+
+def test_here_too_the_network_is_that_of_today(tmp_path):
+    found = []
+    for seed in (1, 2):
+        path = write_network(tmp_path, {"sea": np.zeros(N_CELLS)}, seed=seed)
+        recipe = Recipe(("deep",), network=str(path))
+        found.append(describe(list(photos(4)), recipe, vocabulary=["sea"], workers=0))
+    assert not same(*found)

@@ -9,13 +9,13 @@ import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from topicture.collection.identity import seen_id
-from topicture.errors import ImageError
+from topicture.errors import ImageError, ModelFileError
 from topicture.moved import moved
 from topicture.vision.deep_regions import DEEP, deep_regions
 from topicture.vision.features.blobs import BLOBS, blob_features
@@ -67,9 +67,14 @@ class Unmeasured(Failure):
 
 @dataclass(frozen=True)
 class Measurer:
-    """The job of a worker: measures tasks by a recipe."""
+    """The job of a worker: measures tasks by a recipe.
+
+    `network` is the key of the network that the recipe's path must hold, so that who stays for other photos does not
+    measure by a former one; empty: whichever is there.
+    """
 
     recipe: Recipe
+    network: str = ""
 
     def __call__(self, task: Task) -> Measured | Unmeasured:
         source = task.source
@@ -84,8 +89,10 @@ class Measurer:
         except ImageError as error:
             return Unmeasured(str(error), lasting=True)
         try:
-            seen = _look(pixels, task.labels, self.recipe, bool(set(OF_REGIONS) & set(task.steps)))
-            arrays = _measure(seen, self.recipe, task.steps)
+            network = partial(_network, self.recipe.network, self.network)
+            regions = bool(set(OF_REGIONS) & set(task.steps))
+            seen = _look(pixels, task.labels, self.recipe, network, regions)
+            arrays = _measure(seen, self.recipe, network, task.steps)
         except ImageError as error:
             return Unmeasured(str(error), lasting=False)
         return Measured(content_id(source, task.labels), arrays)
@@ -117,7 +124,8 @@ def photo_regions(
 
     Row n of a photo's regions describes the pixels labelled n. Raises ImageError.
     """
-    seen = _look(_pixels(source, recipe.max_side), None, recipe, True)
+    network = partial(_network, recipe.network, "")
+    seen = _look(_pixels(source, recipe.max_side), None, recipe, network, True)
     return seen.pixels, seen.labels_in_full()
 
 
@@ -142,7 +150,13 @@ class _Seen(NamedTuple):
         return enlarge(self.labels, *self.pixels.shape[:2])
 
 
-def _look(pixels: np.ndarray, own_labels: np.ndarray | None, recipe: Recipe, wanted: bool) -> _Seen:
+def _look(
+    pixels: np.ndarray,
+    own_labels: np.ndarray | None,
+    recipe: Recipe,
+    network: Callable[[], Network],
+    wanted: bool,
+) -> _Seen:
     """The picture without its border and, where wanted, its regions: its own, or those of the segmentation."""
     if own_labels is not None:
         return _Seen(pixels, resize_labels(own_labels, pixels.shape[:2]))
@@ -152,7 +166,7 @@ def _look(pixels: np.ndarray, own_labels: np.ndarray | None, recipe: Recipe, wan
     bounds = recipe.min_regions, recipe.max_regions
     if recipe.segmentation != DEEP:
         return _Seen(pixels, segment(pixels, recipe.segmentation, *bounds, recipe.seed))
-    outputs = _network(recipe.network)([pixels], recipe.map_side)
+    outputs = network()([pixels], recipe.map_side)
     if not outputs.maps:
         raise ImageError(f"network {recipe.network} names no maps: it can't divide a photo into regions")
     finest = max(outputs.maps, key=lambda feature_map: feature_map[0, 0].size)[0]
@@ -182,18 +196,19 @@ def resize_labels(labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return resized
 
 
-def _measure(seen: _Seen, recipe: Recipe, steps: tuple[str, ...]) -> dict[str, np.ndarray]:
+def _measure(
+    seen: _Seen, recipe: Recipe, network: Callable[[], Network], steps: tuple[str, ...]
+) -> dict[str, np.ndarray]:
     """Each step's array. Deep region features are kept at half precision: three digits, a quarter of the space."""
     arrays: dict[str, np.ndarray] = {}
     pixels, labels, outputs = seen
     if "regions:deep" in steps:
         assert labels is not None
-        network = _network(recipe.network)
-        outputs = outputs or network([pixels], recipe.map_side)
-        arrays["regions:deep"] = network.region_features(outputs, 0, labels).astype(np.float16)
+        outputs = outputs or network()([pixels], recipe.map_side)
+        arrays["regions:deep"] = network().region_features(outputs, 0, labels).astype(np.float16)
     if "deep" in steps:
         whole = None if outputs is None or recipe.map_side else outputs.pooled
-        arrays["deep"] = (_network(recipe.network).image_features([pixels]) if whole is None else whole)[0]
+        arrays["deep"] = (network().image_features([pixels]) if whole is None else whole)[0]
     if "regions:blobs" in steps:
         arrays["regions:blobs"] = _blobs(pixels, seen.labels_in_full())
     if "colour-layout" in steps:
@@ -220,8 +235,11 @@ def _blobs(pixels: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def _network(name: str) -> Network:
-    return load_network(name)
+def _network(name: str, key: str) -> Network:
+    network = load_network(name)
+    if key not in ("", network.key):
+        raise ModelFileError(f"{name}: the network was changed meanwhile; run the same again")
+    return network
 
 
 def _array_hash(array: np.ndarray) -> bytes:

@@ -23,10 +23,11 @@ from topicture.elsewhere import engine_elsewhere
 from topicture.errors import CorpusError, TopictureError
 from topicture.vision.assemble import assemble, caption_counts
 from topicture.vision.cache import FeatureCache
+from topicture.vision.deep_regions import DEEP
 from topicture.vision.features.transform import Features, fit_features
 from topicture.vision.measure import Measured, Measurer, Unmeasured
 from topicture.vision.measuring import Photo, Progress, Run, Shelf, absolute
-from topicture.vision.networks.manifest import NETWORKS, own_network_bytes
+from topicture.vision.networks.manifest import NETWORKS, network_key, own_network_bytes
 from topicture.vision.networks.word_vectors import check_texts, word_vectors
 from topicture.vision.read import Unreadable
 from topicture.vision.recipe import Recipe
@@ -126,9 +127,10 @@ def describe(
             cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="topicture-"))
         shelf = Shelf(stack.enter_context(FeatureCache(cache)), recipe, extra)
         run = Run(photos, shelf, progress)
-        measurer = Measurer(_placed(recipe))
+        by_map = recipe.has_regions and recipe.segmentation == DEEP
+        deep = by_map or bool({"deep", "regions:deep"} & set(recipe.steps))
+        measurer = Measurer(_placed(recipe), network_key(recipe.network) if deep else "")
         # A loaded network takes its file's size some times over: the graph, its optimised form, its working space.
-        deep = {"deep", "regions:deep"} & set(recipe.steps)
         memory = MEMORY_LIMIT + (4 * own_network_bytes(recipe.network) if deep else 0)
         engine = engine_elsewhere()
         for task, result in (
