@@ -1,5 +1,6 @@
 """Fits on a cluster: the same bits as here, whoever works, and whoever dies meanwhile."""
 
+from collections import Counter
 from time import monotonic, sleep
 
 import numpy as np
@@ -123,6 +124,35 @@ def test_orders_are_shared_evenly_and_stay_where_they_were(n_orders, n_workers, 
     after = assigned(firsts, left, at_first)
     assert set(after) == set(firsts) if left else not after
     assert all(after[first] == who for first, who in at_first.items() if who in left)
+    evened = assigned(firsts, left, after, even=True)
+    loads = [list(evened.values()).count(each) for each in left]
+    assert not left or max(loads) == -(-n_orders // len(left))
+    moved = [first for first in evened if evened[first] != after[first]]
+    too_many = sum(max(0, list(after.values()).count(each) - max(loads)) for each in left)
+    assert len(moved) == too_many  # nobody gives up more than the others lack
+
+
+def test_workers_that_come_later_get_work_where_that_costs_nothing(members, corpus, tmp_path, monkeypatch):
+    """Also those that are started for some that died. Who takes over after a note begins with it."""
+    settings = SETTINGS | {"n_init": 1}
+    here = make_annotator("gm-mixture", **settings).fit(corpus)
+    shared, orders = [], ClusterShards._orders
+
+    def watched(shards, this):
+        found = orders(shards, this)
+        shared.append(sorted(Counter(found[1]).values()))
+        return found
+
+    monkeypatch.setattr(ClusterShards, "_orders", watched)
+    with Cluster(members.address, tmp_path) as cluster, working_on(cluster):
+        cluster.client.wait_for_workers(2, timeout=60)
+        workers = cluster.client.nthreads
+        monkeypatch.setattr(
+            cluster.client, "nthreads", lambda: dict(sorted(workers().items())[: 1 if len(shared) < 3 else 2])
+        )
+        there = make_annotator("gm-mixture", **settings).fit(corpus)
+    assert shared == 8 * [[7]] + 5 * [[3, 4]]
+    assert numbers(there) == numbers(here)
 
 
 def test_work_waits_for_workers_that_are_not_there_yet(members, corpus, tmp_path, monkeypatch):

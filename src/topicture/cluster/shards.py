@@ -130,12 +130,14 @@ class ClusterShards(Shards):
     def _orders(self, this: Pass) -> tuple[list[Order], list[str | None]]:
         """Orders of equally many shards, a power of two, and who should have each: who had it before, while there.
 
-        Where nobody is there, the orders wait for whoever comes.
+        Who came since, or in the place of one that died, gets its share once posteriors are noted, or start: taking
+        over then costs no passes. Where nobody is there, the orders wait for whoever comes.
         """
         shards, workers = self._folder.shards, sorted(self._client.nthreads())
         size = 1 << max(0, int(math.log2(max(1, len(shards) / (ORDERS_PER_WORKER * max(1, len(workers)))))))
         firsts = range(0, len(shards), size)
-        self._places = assigned(firsts, workers, self._places)
+        at_no_cost = not self._kept or self._kept[-1].noted or this.starts is not None
+        self._places = assigned(firsts, workers, self._places, even=at_no_cost)
         return [self._order(first, size, (*self._kept, this)) for first in firsts], [
             self._places.get(first) for first in firsts
         ]
@@ -193,15 +195,22 @@ class _Elsewhere(Sequence[Any]):
         return self._client.gather(self._client.map(find_posterior, self._orders, pure=False))
 
 
-def assigned(firsts: Sequence[int], workers: Sequence[str], before: Mapping[int, str]) -> dict[int, str]:
+def assigned(
+    firsts: Sequence[int], workers: Sequence[str], before: Mapping[int, str], *, even: bool = False
+) -> dict[int, str]:
     """Order, by its first shard -> worker: who had it before, while there; the rest so that all have equally many.
 
     Orders side by side go to the same worker, which then adds up their sums. Nobody has more than a fair share unless
-    it had before: a pass takes as long as the worker with the most orders.
+    it had before, and `even` then takes away what is too much: a pass takes as long as the worker with the most orders.
     """
-    places = {first: before[first] for first in firsts if before.get(first) in workers}
-    loads = Counter(places.values())
     share = math.ceil(len(firsts) / max(1, len(workers)))
+    places: dict[int, str] = {}
+    loads: Counter[str] = Counter()
+    for first in firsts:
+        who = before.get(first, "")
+        if who in workers and not (even and loads[who] == share):
+            places[first] = who
+            loads[who] += 1
     for place, first in enumerate(firsts):
         if first not in places and workers:
             beside = workers[place * len(workers) // len(firsts)]
