@@ -86,6 +86,15 @@ class Words:
         row = self._db.execute("SELECT id FROM words WHERE word = ? AND deleted IS NULL", (word,)).fetchone()
         return None if row is None else row[0]
 
+    def given_up(self, word: str) -> float:
+        """When a name was last given up for another; 0 where it never was."""
+        row = self._db.execute(
+            "SELECT max(at) FROM word_edits AS e JOIN batches ON batches.id = e.batch JOIN words ON words.id = e.word "
+            "WHERE words.word = ? AND field = 'merged' AND after IS NOT NULL",
+            (word,),
+        ).fetchone()
+        return float(row[0] or 0.0)
+
     def accepting(self) -> dict[str, float]:
         """Words whose suggestions are accepted by themselves, with the precision to accept from."""
         return dict(

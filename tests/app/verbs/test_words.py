@@ -118,6 +118,20 @@ def test_a_word_that_was_renamed_says_what_it_is_called_now(catalog):
         rename_word(catalog, "rose", "flower")
 
 
+def test_a_name_that_the_model_means_another_word_by_is_not_taken(library):
+    """Two tags can't change names under a model: what it says of one would be shown as the other."""
+    with library.writing("test") as catalog:
+        rename_word(catalog, "sea", "water")
+        for take in (rename_word, lambda *names: merge_words(names[0], [names[1]], names[2])):
+            with pytest.raises(TopictureError, match="'sea' is a former name of 'water'"):
+                take(catalog, "sand", "sea")
+        rename_word(catalog, "water", "sea")  # its own
+        rename_word(catalog, "sea", "water")
+    learn(library)
+    with library.writing("test") as catalog:
+        assert rename_word(catalog, "sand", "sea").photos
+
+
 def test_a_word_is_not_put_below_what_is_below_it(catalog):
     set_parent(catalog, "rose", "plants")
     set_parent(catalog, "plants", "nature")

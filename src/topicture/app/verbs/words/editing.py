@@ -27,6 +27,7 @@ def rename_word(catalog: Catalog, word: str, to: str) -> WordEdit:
         return WordEdit(None, 0, f"{old} is called that already")
     if catalog.words.in_use(new) is not None:
         raise TopictureError(f"there is a tag {new!r} already; merge {old!r} into it instead")
+    _check_meaning(catalog, new, [old])
     done = catalog.words.merge([old], new, "rename")
     return WordEdit(done.step, done.photos, f"{old} is now called {new}")
 
@@ -37,6 +38,7 @@ def merge_words(catalog: Catalog, words: Sequence[str], into: str) -> WordEdit:
     former = [word for word in dict.fromkeys(_in_use(catalog, word) for word in words) if word != target]
     if not former:
         raise TopictureError("name at least one tag to merge, and another one to merge it into")
+    _check_meaning(catalog, target, former)
     done = catalog.words.merge(former, target)
     return WordEdit(done.step, done.photos, f"{', '.join(former)} merged into {target}")
 
@@ -84,3 +86,15 @@ def _in_use(catalog: Catalog, word: str) -> str:
         hint = f"it is called {means!r} now" if means else "'topicture tags' lists them"
         raise DataNotFound(f"no tag {word!r} is in use; {hint}")
     return cleaned
+
+
+def _check_meaning(catalog: Catalog, name: str, taken_by: Sequence[str]) -> None:
+    """Raise TopictureError where the newest model means another word by a name that was given up since."""
+    means, models = catalog.decisions.merged_words().get(name), catalog.suggestions.models()
+    if means is None or means in taken_by or not models:
+        return
+    if catalog.words.given_up(name) > models[0].learned:
+        raise TopictureError(
+            f"{name!r} is a former name of {means!r}, and the model still means that by it: run 'topicture learn' "
+            "first, or choose another name"
+        )
