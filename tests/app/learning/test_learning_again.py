@@ -167,6 +167,25 @@ def test_without_answers_of_the_last_model_there_are_trials(library, damage):
     assert (folder_of(library) / "known.safetensors").exists()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda race: race.update(photos=float("inf")),
+        lambda race: race.update(tagged=float("inf")),
+        lambda race: race.update(rows=[[title, {"gone": 1}, *rest] for title, _, *rest in race["rows"]]),
+    ],
+    ids=["photos", "tagged", "settings"],
+)
+def test_a_report_of_another_version_is_no_obstacle(library, change):
+    path = folder_of(library) / "report.json"
+    report = json.loads(path.read_text())
+    change(report["race"])
+    path.write_text(json.dumps(report))
+    decide(library, 3)
+    library.learn(regions=False, workers=0)
+    assert not model_of(library)[0]["race"]["went_on"]
+
+
 def test_new_photos_are_described_as_the_others_were(library):
     features = (folder_of(library) / "features.safetensors").read_bytes()
     for number in range(32, 36):

@@ -155,7 +155,7 @@ def earlier_model(catalog: Catalog, recipe: Recipe, said: Said, n_photos: int) -
         features, annotator = _load_features(folder), load_annotator(folder / "model.safetensors")
         features.check_current()
         region_annotator = load_region_annotator(folder)
-    except (TopictureError, KeyError, TypeError, ValueError):
+    except (TopictureError, KeyError, TypeError, ValueError, OverflowError):
         return None  # there is none, it is of another kind or version, or damaged: `check` tells that
     if not isinstance(annotator, Auto) or features.recipe != recipe:
         return None

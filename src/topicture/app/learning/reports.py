@@ -85,7 +85,7 @@ def former_choice(catalog: Catalog, corpus: Corpus, *, afresh: bool = False) -> 
             same=same,
             went_on=race.get("went_on") is True,
         )
-    except (TopictureError, KeyError, TypeError, ValueError, AttributeError):
+    except (TopictureError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return start  # a named model, an earlier version's, or one that is damaged: `check` tells that
     alike = _alike(found.tagged, corpus.n_with_words) and _alike(found.words, corpus.n_words)
     return found if alike and found.rows else start

@@ -77,6 +77,8 @@ def taken_over(
         row = rows.get(member.title)
         if row is None or out_of_time(row):  # a model that is new, or that now there may be time for
             return None
+        if not member.takes(row.settings):
+            return None
         if row.weight > 0:
             chosen.append(member._replace(settings=(row.settings,)))
         else:

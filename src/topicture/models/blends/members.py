@@ -60,6 +60,10 @@ class Member(NamedTuple):
         view = self.view or (make_annotator(self.model).needs or ("",))[0]
         return "visual_words" if view in ("regions", "region_words") else view
 
+    def takes(self, settings: dict[str, Any]) -> bool:
+        """Whether the model has such settings: another version's may have had others."""
+        return settings.keys() <= make_annotator(self.model).get_params(deep=False).keys()
+
     def make(self, settings: dict[str, Any], seed: int) -> Annotator:
         """A fresh annotator."""
         return make_annotator(self.model, seed=seed, **settings, **({"view": self.view} if self.view else {}))
