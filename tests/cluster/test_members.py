@@ -57,6 +57,19 @@ def test_a_cluster_that_ends_is_told_in_one_line(tmp_path, monkeypatch, capfd):
     assert not capfd.readouterr().err
 
 
+def test_what_a_killed_driver_left_goes_with_the_next(tmp_path, monkeypatch):
+    """Shards of a fit may be many gigabytes. What another driver is at work with stays."""
+    monkeypatch.setattr(Cluster, "_check_workers", lambda cluster: None)
+    left = tmp_path / ".topicture.abcdefgh.work"
+    (left / "images-1").mkdir(parents=True)
+    (left / "written-by-topicture").touch()
+    with members.scheduler("127.0.0.1", 0, None) as made:
+        with Cluster(made.address, tmp_path) as one, Cluster(made.address, tmp_path):
+            assert not left.exists()
+            assert one.folder.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_workers_go_when_some_have_ended_and_nobody_listens(monkeypatch):
     commands = iter(["pass", "import sys; sys.stdin.read()"])
 

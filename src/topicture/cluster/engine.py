@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self, final
 
 from topicture import __version__
-from topicture.atomic import make_folder, work_folder
+from topicture.atomic import make_folder, remove_leftovers, work_folder
 from topicture.cluster.addresses import check_address, connected, distributed
 from topicture.cluster.photo_work import measure_photos
 from topicture.cluster.shards import ClusterShards, ShardFolder
@@ -65,6 +65,7 @@ class Cluster(Engine):
         with ExitStack() as stack:
             self.client = stack.enter_context(connected(self.address, self._tls, CONNECT_SECONDS))
             make_folder(self._place)
+            remove_leftovers(self._place)  # of a driver that was killed, and may be large
             self.folder = stack.enter_context(work_folder(self._place))
             stack.enter_context(self._told_if_it_ends())
             self._check_workers()
