@@ -1,6 +1,7 @@
 """Fits on a cluster: the same bits as here, whoever works, and whoever dies meanwhile."""
 
 from collections import Counter
+from threading import Timer
 from time import monotonic, sleep
 
 import numpy as np
@@ -130,6 +131,32 @@ def test_orders_are_shared_evenly_and_stay_where_they_were(n_orders, n_workers, 
     moved = [first for first in evened if evened[first] != after[first]]
     too_many = sum(max(0, list(after.values()).count(each) - max(loads)) for each in left)
     assert len(moved) == too_many  # nobody gives up more than the others lack
+
+
+def test_a_fit_goes_on_when_all_workers_have_died_at_once(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("topicture.cluster.shards.LOOK_SECONDS", 0.5)
+    settings = SETTINGS | {"n_init": 1, "max_iter": 3}
+    here = make_annotator("gm-mixture", **settings).fit(corpus)
+    mended, orders = [], ClusterShards._orders
+
+    def dies_after_orders_were_made(shards, this):
+        found = orders(shards, this)
+        if this.number == 2:
+            members.workers.processes[0].kill()
+            while cluster.client.nthreads():  # until the scheduler has noticed
+                sleep(0.05)
+            Timer(1, lambda: mended.append(members.workers.mend())).start()
+        return found
+
+    monkeypatch.setattr(ClusterShards, "_orders", dies_after_orders_were_made)
+    with (
+        local_cluster(1, port=0) as members,
+        Cluster(members.address, tmp_path) as cluster,
+        working_on(cluster),
+    ):
+        there = make_annotator("gm-mixture", **settings).fit(corpus)
+    assert mended == [1]
+    assert numbers(there) == numbers(here)
 
 
 def test_workers_that_come_later_get_work_where_that_costs_nothing(members, corpus, tmp_path, monkeypatch):

@@ -28,6 +28,8 @@ __all__ = ["ClusterShards", "ShardFolder"]
 NOTE_EVERY = 8
 # More orders than workers even out shards that take longer than others; fewer save sums to be sent.
 ORDERS_PER_WORKER = 4
+# So often a pass that takes long looks whether those that work on it are still there.
+LOOK_SECONDS = 5.0
 
 
 class ShardFolder:
@@ -100,32 +102,49 @@ class ClusterShards(Shards):
         self._made = how_made(model)
         this = self._folder.new_pass(tables, self._given)
         self._new = this._replace(noted=(self._n_kept + 1) % NOTE_EVERY == 0)
-        orders, workers = self._orders(self._new)
-        return self._summed(
-            orders,
-            [{"workers": [worker], "allow_other_workers": True} if worker else {} for worker in workers],
-        )
+        return self._summed(*self._orders(self._new))
 
     def run_some(self, model: Model, tables: Any, which: Sequence[int]) -> Any:
         """Statistics of some shards, whose posteriors start anew and are not kept: a stochastic step."""
         self._made = how_made(model)
         this = self._folder.new_pass(tables, None)
         orders = [self._order(i, 1, (this,))._replace(keeps=False) for i in which]
-        stats, _ = self._summed(orders, [{} for _ in orders])
+        stats, _ = self._summed(orders, [None] * len(orders))
         self._folder.forget([this])
         return stats
 
-    def _summed(self, orders: list[Order], where: list[dict[str, Any]]) -> tuple[Any, float]:
-        """The sum over all orders, added in pairs, level by level, which is how TreeSum has them."""
+    def _summed(self, orders: list[Order], workers: Sequence[str | None]) -> tuple[Any, float]:
+        """The sum over all orders, added in pairs, level by level, which is how TreeSum has them.
+
+        An order is meant for its worker, and goes to any other where that one is gone. But Dask does not give it to
+        those that come after a moment with nobody there: then all orders are given out anew, to whoever is there.
+        """
+        named = set(workers) - {None}
+        total = self._sum_of(orders, workers)
+        while True:
+            try:
+                stats, bound = total.result(timeout=LOOK_SECONDS)
+                return stats, float(bound)
+            except TimeoutError:
+                there = set(self._client.nthreads())
+                if named and there and not named & there:
+                    named, total = set(), self._sum_of(orders, [None] * len(orders))
+
+    def _sum_of(self, orders: list[Order], workers: Sequence[str | None]) -> Any:
         submit = self._client.submit
         sums = [
-            submit(run_shards, order, pure=False, **place) for order, place in zip(orders, where, strict=True)
+            submit(
+                run_shards,
+                order,
+                pure=False,
+                **({"workers": [worker], "allow_other_workers": True} if worker else {}),
+            )
+            for order, worker in zip(orders, workers, strict=True)
         ]
         while len(sums) > 1:
             pairs = [submit(add_pair, *sums[i : i + 2], pure=False) for i in range(0, len(sums) - 1, 2)]
             sums = [*pairs, *sums[2 * len(pairs) :]]
-        stats, bound = sums[0].result()
-        return stats, float(bound)
+        return sums[0]
 
     def _orders(self, this: Pass) -> tuple[list[Order], list[str | None]]:
         """Orders of equally many shards, a power of two, and who should have each: who had it before, while there.
