@@ -63,10 +63,13 @@ def test_what_a_killed_driver_left_goes_with_the_next(tmp_path, monkeypatch):
     left = tmp_path / ".topicture.abcdefgh.work"
     (left / "images-1").mkdir(parents=True)
     (left / "written-by-topicture").touch()
-    with members.scheduler("127.0.0.1", 0, None) as made:
-        with Cluster(made.address, tmp_path) as one, Cluster(made.address, tmp_path):
-            assert not left.exists()
-            assert one.folder.exists()
+    with (
+        members.scheduler("127.0.0.1", 0, None) as made,
+        Cluster(made.address, tmp_path) as one,
+        Cluster(made.address, tmp_path),
+    ):
+        assert not left.exists()
+        assert one.folder.exists()
     assert list(tmp_path.iterdir()) == []
 
 
