@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from topicture.cluster import members
-from topicture.cluster.addresses import hush
+from topicture.cluster import addresses, members
+from topicture.cluster.addresses import check_answers, hush
 from topicture.cluster.engine import Cluster
 from topicture.errors import TopictureError
 
@@ -55,6 +55,17 @@ def test_a_cluster_that_ends_is_told_in_one_line(tmp_path, monkeypatch, capfd):
             work_until_it_ends()
     assert "\n" not in str(told.value)
     assert not capfd.readouterr().err
+
+
+def test_other_versions_are_refused_whenever_they_come(monkeypatch):
+    """A fit asks its workers when it begins; some may join later."""
+    with members.scheduler("127.0.0.1", 0, None) as made:
+        check_answers(made.address, None, 10)
+        monkeypatch.setattr(addresses, "__version__", "0.0.1")
+        with pytest.raises(
+            TopictureError, match=r"but this is Topicture 0\.0\.1 with JAX .*: install the same"
+        ):
+            check_answers(made.address, None, 10)
 
 
 def test_what_a_killed_driver_left_goes_with_the_next(tmp_path, monkeypatch):

@@ -4,10 +4,12 @@ import asyncio
 import ipaddress
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from topicture import __version__
 from topicture.errors import TopictureError
 from topicture.extras import optional_module
 
@@ -21,6 +23,7 @@ __all__ = [
     "hush",
     "is_loopback",
     "security_of",
+    "versions",
 ]
 
 DEFAULT_PORT = 8786
@@ -92,24 +95,36 @@ def connected(address: str, tls: Path | None, seconds: float) -> Any:
 
 
 def check_answers(address: str, tls: Path | None, seconds: float) -> None:
-    """Wait until a scheduler answers that trusts this process; raises TopictureError where none does.
+    """Wait until a scheduler of the same versions answers that trusts this process; raises TopictureError else.
 
     A client of Dask's would wait for ever for one who listens and says nothing, and trips over other protocols.
     """
     connect, settings = distributed().comm.connect, security_of(tls).get_connection_args("client")
 
-    async def greet() -> None:
-        async with asyncio.timeout(
-            seconds + 1
-        ):  # its own limit says more, and does not hold for the first words
-            (await connect(address, timeout=seconds, **settings)).abort()
+    async def greet() -> str:
+        # The limit of `connect` says more, but does not hold for the first words.
+        async with asyncio.timeout(seconds + 1):
+            comm = await connect(address, timeout=seconds, **settings)
+            await comm.write({"op": "get_metadata", "keys": ["topicture"], "default": "", "reply": True})
+            theirs = await comm.read()
+            comm.abort()
+            return str(theirs)
 
     try:
         with ThreadPoolExecutor(1) as aside:  # a notebook has a loop of its own
-            aside.submit(asyncio.run, greet()).result()
+            theirs = aside.submit(asyncio.run, greet()).result()
     except Exception as error:  # whatever another program answers
         why = " ".join(str(error).split())[:200] if isinstance(error, OSError) else ""
         why = why or "who listens there does not speak as a cluster does"
         raise TopictureError(
             f"{address}: no cluster answers there; start one with 'topicture cluster start' ({why})"
         ) from None
+    if theirs not in ("", versions()):  # a scheduler of Dask's own says nothing
+        raise TopictureError(
+            f"{address}: the cluster runs {theirs}, but this is {versions()}: install the same"
+        )
+
+
+def versions() -> str:
+    """What must be the same for the same bits."""
+    return f"Topicture {__version__} with JAX {metadata.version('jax')} and NumPy {metadata.version('numpy')}"

@@ -15,9 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self, final
 
-from topicture import __version__
 from topicture.atomic import make_folder, remove_leftovers, work_folder
-from topicture.cluster.addresses import check_address, connected, distributed
+from topicture.cluster.addresses import check_address, connected, distributed, versions
 from topicture.cluster.photo_work import measure_photos
 from topicture.cluster.shards import ClusterShards, ShardFolder
 from topicture.corpus.batches import Batches
@@ -177,14 +176,6 @@ def on_cluster(
         return
     with Cluster(address, folder, tls) as cluster, working_on(cluster):
         yield
-
-
-def versions() -> str:
-    """What must be the same for the same bits."""
-    import jax
-    import numpy as np
-
-    return f"Topicture {__version__} with JAX {jax.__version__} and NumPy {np.__version__}"
 
 
 def _what_is_there(path: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, final
 from urllib.parse import urlsplit
 
 from topicture.children import start_python
-from topicture.cluster.addresses import DEFAULT_PORT, distributed, is_loopback, security_of
+from topicture.cluster.addresses import DEFAULT_PORT, distributed, is_loopback, security_of, versions
 from topicture.compiled import settings_of_a_program
 from topicture.errors import TopictureError
 from topicture.vision.workers import ONE_THREAD
@@ -171,6 +171,9 @@ async def _schedule(host: str, port: int, tls: Path | None, started: dict, ready
                 dashboard=False,
                 dashboard_address="127.0.0.1:0",
             )
+            made.set_metadata(
+                keys=["topicture"], value=versions()
+            )  # who joins, even later, must run the same
             started |= {"scheduler": made, "loop": asyncio.get_running_loop(), "end": asyncio.Event()}
             ready.set()
             await started["end"].wait()
