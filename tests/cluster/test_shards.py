@@ -159,6 +159,18 @@ def test_a_fit_goes_on_when_all_workers_have_died_at_once(corpus, tmp_path, monk
     assert numbers(there) == numbers(here)
 
 
+def test_a_file_system_that_times_out_on_a_worker_ends_the_fit(members, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "topicture.cluster.shards.run_shards", lambda order: (_ for _ in ()).throw(TimeoutError("of a file"))
+    )
+    with (
+        Cluster(members.address, tmp_path) as cluster,
+        working_on(cluster),
+        pytest.raises(TimeoutError, match="of a file"),
+    ):
+        make_annotator("gm-mixture", **SETTINGS).fit(corpus)
+
+
 def test_workers_that_come_later_get_work_where_that_costs_nothing(members, corpus, tmp_path, monkeypatch):
     """Also those that are started for some that died. Who takes over after a note begins with it."""
     settings = SETTINGS | {"n_init": 1}

@@ -126,6 +126,8 @@ class ClusterShards(Shards):
                 stats, bound = total.result(timeout=LOOK_SECONDS)
                 return stats, float(bound)
             except TimeoutError:
+                if total.status == "error":  # it is the worker's own, of a file that can't be read, say
+                    raise
                 there = set(self._client.nthreads())
                 if named and there and not named & there:
                     named, total = set(), self._sum_of(orders, [None] * len(orders))
