@@ -4,12 +4,15 @@ import os
 from pathlib import Path
 
 # Tests compile hundreds of small programs and run each for milliseconds: compile them quickly. Before JAX starts.
-# Without the emitters of fusions, which go through MLIR, and in one piece a program compiles in half the time.
+HAS_OWN_FLAGS = "XLA_FLAGS" in os.environ
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+    " --xla_cpu_parallel_codegen_split_count=1",
 )
+# Without the emitters of fusions, which go through MLIR, a program compiles in half the time. But it may run fifty
+# times as long: not for slow tests, some of which do little but run.
+NO_EMITTERS = " --xla_cpu_use_fusion_emitters=false"
 
 # Products in one thread: tests run in several processes, and threads that wait for each other while another process
 # has their core take ten times as long. What works side by side is tested in two by test_threads.py.
@@ -33,6 +36,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    if not HAS_OWN_FLAGS and config.getoption("markexpr") == "not slow":  # processes that work for this one inherit it
+        os.environ["XLA_FLAGS"] += NO_EMITTERS
     folder = Path(config.getoption("--golden-dir"))
     if not any(folder.glob("*.json")):
         raise pytest.UsageError(f"--golden-dir {folder}: there is no golden case (NAME.json) in it")
