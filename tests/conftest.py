@@ -4,15 +4,11 @@ import os
 from pathlib import Path
 
 # Tests compile hundreds of small programs and run each for milliseconds: compile them quickly. Before JAX starts.
-HAS_OWN_FLAGS = "XLA_FLAGS" in os.environ
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
     " --xla_cpu_parallel_codegen_split_count=1",
 )
-# Without the emitters of fusions, which go through MLIR, a program compiles in half the time. But it may run fifty
-# times as long: not for slow tests, some of which do little but run.
-NO_EMITTERS = " --xla_cpu_use_fusion_emitters=false"
 
 # Products in one thread: tests run in several processes, and threads that wait for each other while another process
 # has their core take ten times as long. What works side by side is tested in two by test_threads.py.
@@ -26,6 +22,11 @@ import numpy as np
 import pytest
 from corpora import make_tiny_corpus
 
+# Without the emitters of fusions, which go through MLIR, a program compiles in half the time. But it may run fifty
+# times as long: not for slow tests, some of which do little but run.
+NO_EMITTERS = " --xla_cpu_use_fusion_emitters=false"
+LAST_FLAG = "--xla_cpu_parallel_codegen_split_count=1"  # of those above, where nobody has given others
+
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -36,7 +37,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    if not HAS_OWN_FLAGS and config.getoption("markexpr") == "not slow":  # processes that work for this one inherit it
+    # Processes that work for this one inherit it.
+    if config.getoption("markexpr") == "not slow" and os.environ["XLA_FLAGS"].endswith(LAST_FLAG):
         os.environ["XLA_FLAGS"] += NO_EMITTERS
     folder = Path(config.getoption("--golden-dir"))
     if not any(folder.glob("*.json")):
