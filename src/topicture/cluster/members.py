@@ -171,9 +171,7 @@ async def _schedule(host: str, port: int, tls: Path | None, started: dict, ready
                 dashboard=False,
                 dashboard_address="127.0.0.1:0",
             )
-            made.set_metadata(
-                keys=["topicture"], value=versions()
-            )  # who joins, even later, must run the same
+            made.set_metadata(keys=["topicture"], value=versions())  # who joins later must run the same
             started |= {"scheduler": made, "loop": asyncio.get_running_loop(), "end": asyncio.Event()}
             ready.set()
             await started["end"].wait()

@@ -29,7 +29,7 @@ from topicture.corpus import Corpus
 from topicture.models.baselines.before_answers import BeforeAnswers
 from topicture.models.baselines.one_view import OneView, Scaling, Tell, scaling_of
 
-__all__ = ["Ridge", "fit_ridge", "with_answers"]
+__all__ = ["RIDGES", "Ridge", "fit_ridge", "with_answers"]
 
 RIDGES = tuple(10.0**k for k in np.arange(-1.0, 2.01, 0.25))
 
