@@ -32,6 +32,7 @@ MODULES = {
     "topicture.annotations.choice.quality_curves": "What more tags would buy.",
     "topicture.annotations.choice.presence": "Probabilities that mean what they say.",
     "topicture.annotations.shift.completeness": "Tags that were left out.",
+    "topicture.models.completion": "What captions probably lack, for a corpus that says how complete they are.",
     "topicture.annotations.diagnostics": "Word by word.",
     "topicture.annotations.teaching": "What to tag next.",
     "topicture.annotations.one_word": "One word from a few clicks.",

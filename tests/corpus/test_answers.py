@@ -5,8 +5,8 @@ import pytest
 from corpora import make_tiny_corpus
 
 from topicture.corpus import Corpus
+from topicture.corpus.digests import corpus_digest, views_digest
 from topicture.errors import CorpusError
-from topicture.models.blends.digests import corpus_digest, views_digest
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 

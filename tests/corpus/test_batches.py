@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from topicture.corpus import Corpus
+from topicture.corpus import Corpus, batches
 from topicture.corpus.batches import VIEWS, Batches, Image, Tokens
 from topicture.errors import CorpusError
 
@@ -250,3 +250,11 @@ def test_a_missing_view_is_named_with_what_to_do(view):
 def test_an_unknown_view_is_refused(tiny_corpus):
     with pytest.raises(CorpusError, match="no view 'pixels'"):
         Batches(tiny_corpus, ["pixels"])
+
+
+def test_images_whose_smallest_sizes_are_large_are_cut_into_groups(rng):
+    """As captions are where what they probably lack is filled in."""
+    sizes = np.column_stack([rng.integers(20, 200, 100), np.zeros((100, 3), np.int64)])
+    groups = batches._cut(sizes, 4)
+    assert sorted(np.concatenate(groups)) == list(range(100))
+    assert 1 < len(groups) <= 4

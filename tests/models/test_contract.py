@@ -78,6 +78,7 @@ OBJECTIVES = {
     "knn": NO_STEPS,
     "tagprop": NOT_KEPT,
     "logistic": NOT_KEPT,
+    "companions": NOT_KEPT,
     "ridge": NO_STEPS,
     "label-spreading": NO_STEPS,
     "network": RANDOM_STEPS,

@@ -103,6 +103,9 @@ SIGNATURES = {
     "logistic": """
         ridge=3.0, *, max_iter=100, tol=1e-05, view='descriptor', background=0.05
     """,
+    "companions": """
+        ridge=30.0, *, pseudo_count=2.0, max_iter=100, tol=1e-05, view='descriptor', background=0.0
+    """,
     "ridge": """
         ridge=0.0, *, power=1.5, view='descriptor', background=0.05
     """,

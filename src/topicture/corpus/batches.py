@@ -332,6 +332,6 @@ def _round_up(n: int) -> int:
     """
     if n <= 8:
         return -(-n // 4) * 4
-    power = 1 << (n - 1).bit_length()
+    power = 1 << (int(n) - 1).bit_length()
     step = power // (4 if n <= 64 else 8 if n <= 512 else 16)
     return -(-n // step) * step

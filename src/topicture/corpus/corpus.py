@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import answers as single_answers
-from topicture.corpus import checks, files
+from topicture.corpus import checks, files, omissions
 from topicture.corpus.rows import take_rows
 from topicture.corpus.vocabulary import Vocabulary
 from topicture.errors import CorpusError
@@ -40,7 +40,10 @@ class Corpus:
     word_vectors : (V, L) what a text encoder says of the words, in the descriptor's space, or None; a row of zeros says
         nothing
     answers : (D, V) sparse, 1 where somebody said that the word is true of the image, -1 that it is not, or None; of
-        the image's other words nothing is known. Where an image has a caption, that counts, whatever was answered
+        the image's other words nothing is known. Where an image has a caption, that counts, whatever was answered; a
+        no keeps the word from being thought left out
+    completeness : (V,) share of each word's true tags that captions hold, or None: captions are complete
+    places : (D,) int, the same for images from one place, such as a folder, or None
     """
 
     image_ids: np.ndarray
@@ -53,10 +56,13 @@ class Corpus:
     descriptor: np.ndarray | None = None
     word_vectors: np.ndarray | None = None
     answers: sparse.csr_array | None = None
+    completeness: np.ndarray | None = None
+    places: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         checks.check_corpus(self)
         single_answers.check_answers(self)
+        omissions.check_omissions(self)
         for field in fields(self):
             checks.freeze(getattr(self, field.name))
 
@@ -76,13 +82,16 @@ class Corpus:
         descriptor: Any = None,
         word_vectors: Any = None,
         answers: Any = None,
+        completeness: Any = None,
+        places: Any = None,
     ) -> "Corpus":
         """A corpus from plain arrays, lists or scipy.sparse matrices; validated, copied where needed.
 
         `regions` and `region_words` are a list of one (N_d, .) array per image, or stacked rows with
         `region_offsets`. Without `captions` every image is untagged; without `vocabulary` the words are
         called word0, word1, ...; without `image_ids` images are numbered. `visual_words` defaults to the
-        per-image sum of `region_words`. `answers` are 1 for yes, -1 for no and 0 where nobody was asked.
+        per-image sum of `region_words`. `answers` are 1 for yes, -1 for no and 0 where nobody was asked;
+        `places` may be names of folders.
         """
         if regions is not None and region_offsets is None:
             regions, region_offsets = checks.stack_regions(regions, "regions")
@@ -123,6 +132,8 @@ class Corpus:
             descriptor=descriptor,
             word_vectors=checks.reals(word_vectors, "word_vectors"),
             answers=single_answers.answers_of(answers),
+            completeness=omissions.shares_of(completeness),
+            places=omissions.places_of(places),
         )
 
     @classmethod
@@ -133,6 +144,8 @@ class Corpus:
         first = parts[0]
         for i, part in enumerate(parts[1:], start=1):
             checks.check_compatible(first, part, f"concat: part {i}")
+            if not checks.same(first.completeness, part.completeness):
+                raise CorpusError(f"concat: part {i}: its completeness differs")
         views: dict[str, Any] = {}
         for name in ("regions", "descriptor"):
             arrays = [getattr(part, name) for part in parts]
@@ -149,6 +162,8 @@ class Corpus:
             captions=checks.canonical(sparse.vstack([part.captions for part in parts])),
             word_vectors=first.word_vectors,
             answers=single_answers.stacked(parts),
+            completeness=first.completeness,
+            places=omissions.stacked_places(parts),
             **views,
         )
 
@@ -224,6 +239,7 @@ class Corpus:
             visual_words=take_rows(self.visual_words, rows),
             descriptor=take_rows(self.descriptor, rows),
             answers=single_answers.some_answers(take_rows(self.answers, rows)),
+            places=None if self.places is None else self.places[rows],
             **views,
         )
 
@@ -249,14 +265,32 @@ class Corpus:
             captions=captions, answers=single_answers.some_answers(checks.canonical(keep @ self.answers))
         )
 
+    def with_captions(self, captions: Any) -> "Corpus":
+        """The same images with other captions, (D, V)."""
+        checked = Corpus(self.image_ids, self.vocabulary, checks.counts(captions, "captions"))
+        return self._with(captions=checked.captions)
+
     def without_answers(self) -> "Corpus":
-        """The same images with captions only."""
-        return self._with(answers=None)
+        """The same images with captions only; where these may lack words, with what they were said not to lack."""
+        if self.answers is None or self.completeness is None:
+            return self._with(answers=None)
+        tagged = sparse.dia_array((self.tagged[None, :].astype(float), [0]), shape=(len(self), len(self)))
+        return self._with(answers=single_answers.some_answers(checks.canonical(tagged @ self.answers)))
 
     def with_answers(self, answers: Any) -> "Corpus":
         """The same images with other answers, (D, V)."""
         made = self._with(answers=single_answers.answers_of(answers))
         single_answers.check_answers(made)
+        return made
+
+    def with_omissions(self, completeness: Any, places: Any = None) -> "Corpus":
+        """The same images whose captions may lack words: shares (V,) of true tags that they hold, and folders (D,).
+
+        None for the shares: captions are complete.
+        """
+        shares = omissions.shares_of(completeness)
+        made = self._with(completeness=shares, places=None if shares is None else omissions.places_of(places))
+        omissions.check_omissions(made)
         return made
 
     def answers_as_captions(self) -> "Corpus":

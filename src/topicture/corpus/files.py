@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["load", "save"]
 
 FORMAT = 1
-DENSE = ("regions", "region_offsets", "descriptor", "word_vectors")
+DENSE = ("regions", "region_offsets", "descriptor", "word_vectors", "completeness", "places")
+_WHOLE, _SHARES = ((np.int64,), 1), ((np.float64,), 1)
+_KINDS = {"region_offsets": _WHOLE, "places": _WHOLE, "completeness": _SHARES}
 SPARSE = ("captions", "region_words", "visual_words", "answers")
 
 
@@ -61,7 +63,7 @@ def load(folder: Path, *, mmap: bool) -> dict[str, Any]:
     }
     for name in header["dense"]:
         fields[name] = _read(folder / f"{name}.npy", mmap)
-        dtypes, ndim = ((np.int64,), 1) if name == "region_offsets" else ((np.float64, np.float32), 2)
+        dtypes, ndim = _KINDS.get(name, ((np.float64, np.float32), 2))
         if fields[name].dtype not in dtypes or fields[name].ndim != ndim:
             raise CorpusError(f"{folder / name}.npy: not the array that a corpus stores")
     for name, shape in header["sparse"].items():

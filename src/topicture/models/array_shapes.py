@@ -102,6 +102,7 @@ ARRAYS: dict[str, dict[str, str]] = {
         "weight": "L",
     },
     "logistic": {**_VIEW, **_BEFORE, "weights": "L V", "offset": "V", "centre": "L"},
+    "companions": {**_VIEW, **_BEFORE, "weights": "L V", "offset": "V", "centre": "L"},
     "label-spreading": {
         **_VIEW,
         **_CAPTIONS,  # in place of a large dense table

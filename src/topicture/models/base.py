@@ -14,6 +14,7 @@ from topicture.devices import on_chosen_device
 from topicture.errors import CorpusError, ModelFileError, NotFitted, TopictureError
 from topicture.models.array_shapes import check_arrays
 from topicture.models.checks import ParameterChecks
+from topicture.models.completion import completed
 from topicture.models.files import read_model, write_model
 from topicture.models.leading_words import leading_words
 
@@ -44,9 +45,10 @@ class Annotator(ParameterChecks, BaseEstimator):
 
     Hyper-parameters are fields of a dataclass; those that a family shares are declared once, in its abstract base.
     What `fit` finds ends in an underscore. A subclass sets `name` (its registry name), `needs` (views of the corpus),
-    `uses_answers` (whether it learns from single answers; if not, a yes is a caption to it and a no is nothing), and
-    implements `_fit`, `_annotate`, `_state` and `_restore`. A class is abstract or final: no annotator that can be
-    made is the base of another.
+    `uses_answers` (whether it learns from single answers; if not, a yes is a caption to it and a no is nothing),
+    `least_part` (where the corpus says how complete captions are, it learns from what they probably lack, as parts of
+    words from this size on; None: absent means no), and implements `_fit`, `_annotate`, `_state` and `_restore`. A
+    class is abstract or final: no annotator that can be made is the base of another.
 
     Attributes
     ----------
@@ -60,6 +62,7 @@ class Annotator(ParameterChecks, BaseEstimator):
     needs: ClassVar[tuple[str, ...]] = ()
     labels_regions: ClassVar[bool] = False
     uses_answers: ClassVar[bool] = False
+    least_part: ClassVar[float | None] = None
 
     vocabulary_: Vocabulary
     columns_: dict[str, int]
@@ -77,13 +80,20 @@ class Annotator(ParameterChecks, BaseEstimator):
         """
         columns = self._columns(corpus)
         self._check_params()
+        learned_from = self._completed(_in_canonical_order(corpus))
         if not self.uses_answers:
-            corpus = corpus.answers_as_captions()
+            learned_from = learned_from.answers_as_captions()
         with on_chosen_device():
-            self._fit(_in_canonical_order(corpus), callback)
+            self._fit(learned_from, callback)
         self.vocabulary_ = corpus.vocabulary
         self.columns_ = columns
         return self
+
+    def _completed(self, corpus: Corpus) -> Corpus:
+        """What is learned from, where captions may lack words."""
+        if corpus.completeness is None:
+            return corpus
+        return corpus.with_omissions(None) if self.least_part is None else completed(corpus, self.least_part)
 
     def _check_params(self) -> None:
         """Nothing to check, unless a model has parameters."""

@@ -35,6 +35,7 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "knn": ("baselines.knn", "KNN", {}),
     "tagprop": ("baselines.tagprop", "TagProp", {}),
     "logistic": ("baselines.logistic", "Logistic", {}),
+    "companions": ("baselines.companions", "Companions", {}),
     "ridge": ("baselines.ridge", "Ridge", {}),
     "label-spreading": ("baselines.label_spreading", "LabelSpreading", {}),
     "network": ("baselines.network", "Network", {}),

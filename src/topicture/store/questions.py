@@ -50,3 +50,23 @@ class Questions:
             "SELECT image, words.word, chance FROM questions JOIN words ON words.id = questions.word"
         )
         return {(image, word): chance for image, word, chance in rows}
+
+    def weights(self) -> dict[tuple[int, str], float]:
+        """(image, word) -> how many pairs a question stands for, 1 on average over those drawn by one model.
+
+        Each model's questions are drawn in strata of their own: between models chances can't be compared.
+        """
+        rows = list(
+            self._db.execute(
+                "SELECT image, words.word, model, chance FROM questions JOIN words ON words.id = questions.word"
+            )
+        )
+        stands_for: dict[int | None, list[float]] = {}
+        for _, _, model, chance in rows:
+            if chance > 0:  # not noted by every version
+                stands_for.setdefault(model, []).append(1 / chance)
+        mean = {model: sum(values) / len(values) for model, values in stands_for.items()}
+        return {
+            (image, word): 1 / (chance * mean[model]) if chance > 0 else 1.0
+            for image, word, model, chance in rows
+        }

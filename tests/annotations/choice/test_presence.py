@@ -15,6 +15,7 @@ from topicture.annotations.choice.presence import (
     thresholds,
 )
 from topicture.errors import CorpusError
+from topicture.models import presence as presence_fits
 
 
 def known_truth(seed=0, n_images=600, n_words=12):
@@ -114,3 +115,13 @@ def test_pairs_below_a_presence_change_no_threshold():
     p, truth, known = known_truth()
     pairs = JudgedPairs.of(fit_presence(p, truth, known)(p), truth, known)
     assert thresholds(pairs, 12, 0.9) == pytest.approx(thresholds(pairs.above(0.02), 12, 0.9))
+
+
+def test_one_true_pair_among_very_many_is_enough(rng, monkeypatch):
+    """Not all pairs are drawn for a regression; the only true one may not be missed."""
+    monkeypatch.setattr(presence_fits, "MAX_PAIRS", 100)
+    truth = np.zeros((500, 4), bool)
+    truth[7, 2] = True
+    for seed in range(5):
+        found = fit_presence(rng.dirichlet(np.ones(4), 500), truth, np.ones_like(truth), seed=seed)
+        assert np.isfinite(found.coefficients).all()

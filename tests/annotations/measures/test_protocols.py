@@ -241,6 +241,15 @@ def test_every_image_is_hidden_in_exactly_one_fold():
         next(folds(corpus, 1))
 
 
+def test_how_complete_captions_are_is_cut_with_the_words():
+    corpus = Corpus.from_arrays([[1, 0, 0], [0, 0, 1], [0, 1, 0]], answers=[[0, -1, 0], [0, 0, 0], [0, 0, 0]])
+    corpus = corpus.with_omissions([0.2, 0.4, 0.6], ["a", "b", "a"])
+    part = with_training_words(Part("without the middle", corpus[:2], corpus[2:]))
+    assert part.tagged.completeness.tolist() == [0.2, 0.6]
+    assert part.tagged.places.tolist() == [0, 1]
+    assert part.tagged.answers is None
+
+
 def test_vectors_of_words_are_cut_with_the_words():
     corpus = Corpus.from_arrays([[1, 0, 0], [0, 0, 1], [0, 1, 0]], word_vectors=[[1.0], [2.0], [3.0]])
     part = with_training_words(Part("without the middle", corpus[:2], corpus[2:]))

@@ -134,6 +134,34 @@ def test_all_together_stay_right_where_the_surest_words_are_less_often_left_out(
     assert abs(np.mean(errors)) < 0.03
 
 
+def test_questions_drawn_by_another_probability_count_by_what_they_stand_for(rng):
+    """Many of those with a low probability now had a high one when they were drawn, and more is true of them."""
+    c, errors, blind = 0.4, [], []
+    for _ in range(10):
+        p = expit(rng.normal(-4, 2, (3000, 20)))
+        y = rng.random(p.shape) < p
+        given = y & (rng.random(p.shape) < c)
+        told = p * c  # when questions were drawn; today's m is rougher
+        m = expit(np.log(told / (1 - told)) * 0.6 + rng.normal(0, 0.8, p.shape) - 1.5)
+        m *= given.sum() / m.sum()
+        photo, word = np.nonzero(~given)
+        stratum = np.digitize(told[photo, word], STRATA)
+        drawn, weight = [], []
+        for s, n in enumerate((20, 20, 40, 80, 100, 40)):
+            inside = np.flatnonzero(stratum == s)
+            n = min(n, len(inside))
+            drawn.append(rng.choice(inside, n, replace=False))
+            weight.append(np.full(n, len(inside) / max(n, 1)))
+        photo, word = photo[np.concatenate(drawn)], word[np.concatenate(drawn)]
+        counts, odds = given.sum(axis=0).astype(float), odds_by_stratum(m, given)
+        what = (m[photo, word], word, y[photo, word], counts, odds)
+        true = given.sum() / y.sum()
+        errors.append(fit_completeness(*what, weight=np.concatenate(weight)).overall - true)
+        blind.append(fit_completeness(*what).overall - true)
+    assert abs(np.mean(errors)) < 0.06
+    assert abs(np.mean(errors)) < 0.5 * abs(np.mean(blind))
+
+
 def test_common_words_that_are_left_out_more_often_are_found_out(rng):
     """Of a word that nobody was asked about, its frequency tells."""
     n_words = 30

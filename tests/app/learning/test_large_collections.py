@@ -83,7 +83,7 @@ def test_photos_unlike_the_tagged_ones_of_large_tables_are_trusted_as_little(rng
     )
 
     def accepted():
-        found = learning._trusted(corpus, tags, np.arange(240), near, far, world, places, model, 0)
+        found = learning._trusted(corpus, tags, np.arange(240), near, far, world, places, model, None, 0)
         presence = found.calibration(model.annotate(corpus), corpus, places)
         return presence >= thresholds(found.pairs, 6, 0.7)
 

@@ -107,6 +107,19 @@ def test_one_question_in_ten_is_drawn_and_its_chance_is_kept(library):
         tags = gather(catalog, 3)
     assert tags.asked.sum() == 1
     assert not tags.given[tags.asked].any()
+    assert (tags.lots.toarray()[tags.asked] > 0).all()
+
+
+def test_a_question_stands_for_as_many_as_were_not_drawn_among_those_of_its_model(library):
+    with Catalog.open(library.folder, write=True) as catalog:
+        lots = draw_missing(catalog, 4, seed=3)
+        chances = (0.5, 0.1, 0.02, 0.0)  # the last of a catalog that did not know it
+        for q, chance, model in zip(lots, chances, (1, 1, 2, 2), strict=True):
+            catalog.questions.note([Drawn(q.image, q.word, q.probability, chance)], model)
+        weights = catalog.questions.weights()
+    found = [weights[q.image, q.word] for q in lots]
+    assert found[:2] == pytest.approx([2 / 6, 10 / 6])
+    assert found[3] == 1.0
 
 
 def test_answers_about_left_out_words_tell_how_complete_tags_are(library):

@@ -11,6 +11,7 @@ from serving import opened, serving
 import topicture.app.web
 from topicture.app.learning import recipes
 from topicture.app.verbs.library import Library
+from topicture.app.web.jobs.board import GRACE_SECONDS
 from topicture.app.web.jobs.job import Job
 from topicture.app.web.site import Site
 from topicture.vision.recipe import Recipe
@@ -69,7 +70,8 @@ def test_learning_is_started_watched_and_cancelled(page, served):
     page.goto("/learn")
     page.get_by_role("button", name="Learn", exact=True).click()
     page.get_by_role("button", name="Cancel").click()
-    page.get_by_text(re.compile("Learning was cancelled just now")).wait_for()
+    # Compiled code may not listen at once: then the process is ended after a while.
+    page.get_by_text(re.compile("Learning was cancelled just now")).wait_for(timeout=6e3 * GRACE_SECONDS)
     assert len(served.library.models()) == 1
     assert page.get_by_role("button", name="Learn", exact=True).is_enabled()
 

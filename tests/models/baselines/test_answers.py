@@ -24,7 +24,7 @@ from topicture.models.blends.members import members_for
 from topicture.models.files import read_model, write_model
 from topicture.models.registry import annotator_class, load_annotator, model_names
 
-USERS = ("knn", "logistic", "ridge")
+USERS = ("companions", "knn", "logistic", "ridge")
 N_TAGGED, N_ASKED, L, V = 40, 20, 5, 4
 VIEWS = ("descriptor", "visual_words")
 
@@ -46,7 +46,8 @@ def collection(seed=0, n_yes=6, n_no=8, word=1):
 
 
 def make(name, **params) -> Annotator:
-    small = {"knn": {"n_neighbours": 15}, "logistic": {"tol": 1e-14, "max_iter": 3000}}
+    exact = {"tol": 1e-14, "max_iter": 3000}
+    small = {"knn": {"n_neighbours": 15}, "logistic": exact, "companions": {"ridge": 3.0, **exact}}
     return annotator_class(name)(**{**small.get(name, {}), **params})
 
 

@@ -15,6 +15,7 @@ from scipy.special import expit
 import topicture as tp
 from topicture.annotations.measures.retrieval import average_precisions
 from topicture.corpus import Corpus
+from topicture.corpus.digests import corpus_digest
 from topicture.errors import CorpusError
 from topicture.models import neighbours
 from topicture.models.baselines.text_match import (
@@ -28,7 +29,6 @@ from topicture.models.baselines.text_match import (
     texts_of,
 )
 from topicture.models.blends.auto import Auto
-from topicture.models.blends.digests import corpus_digest
 from topicture.models.blends.members import members_for
 
 

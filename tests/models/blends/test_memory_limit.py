@@ -16,6 +16,7 @@ MODELS = [
     "knn",
     "tagprop",
     "logistic",
+    "companions",
     "ridge",
     "lsa",
     "label-spreading",

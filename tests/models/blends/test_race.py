@@ -5,13 +5,13 @@ import pytest
 from scipy import sparse
 
 from topicture.corpus import Corpus
+from topicture.corpus.digests import digest_of
 from topicture.models.baselines.knn import KNN
 from topicture.models.baselines.logistic import Logistic
 from topicture.models.blends.auto import Auto
-from topicture.models.blends.digests import digest_of
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.blends.members import FormerRow, members_again, members_for
-from topicture.models.blends.race import alone, gain_needed, of_use
+from topicture.models.blends.race import alone, gain_needed, heat_gain, of_use
 from topicture.models.blends.work import AutoStep
 
 CHEAP = ["naive-bayes", "knn", "ridge"]
@@ -62,6 +62,12 @@ def test_a_member_that_takes_long_must_add_more(rng):
         0.02
     )  # 20 s; `matching` adds more than that where it helps
     assert gain_needed(3000, 2500) > gain_needed(100, 2500) >= gain_needed(100, 10)
+
+
+def test_where_many_images_are_tagged_less_will_do():
+    assert gain_needed(2000, 5000, 2000) == heat_gain(2000, 5000, 2000) == gain_needed(2000, 5000)
+    assert gain_needed(2000, 5000, 4000) == pytest.approx(0.01)
+    assert gain_needed(2000, 5000, 10**9) == heat_gain(2000, 5000, 4000) == pytest.approx(0.001)
 
 
 def test_dear_members_run_a_heat_first(corpus, monkeypatch):

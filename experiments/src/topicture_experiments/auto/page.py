@@ -74,22 +74,19 @@ def _versions(evidence: dict[str, Any]) -> str:
 
 def _older(found: dict[str, dict[str, Any]]) -> list[str]:
     """A note, where parts were measured before `auto` was what it is; their tables tell."""
-    parts = [key for key, run in found.items() if not any(_is_of_race(row) for row in run["table"])]
+    parts = [key for key, run in found.items() if not any(_is_new(row) for row in run["table"])]
     if not parts:
         return []
     which = "all of it" if len(parts) == len(found) else "; ".join(parts)
     return [
-        f"**Older than the code:** {which}. It was measured before `ridge` was a member of `auto`, and before members "
-        "raced for their places (decision *A race of models*): all were tried on all folds. Figures of `auto`, "
-        "weights of its members and seconds may be others now. Rows of single annotators are not concerned, but one "
-        "of `ridge` is missing.",
+        f"**Older than the code:** {which}. It was measured before `companions` was a member of `auto` (decision "
+        "*Words that go together*). Figures of `auto`, weights of its members and seconds may be others now. Rows of "
+        "single annotators are not concerned, but one of `companions` is missing.",
     ]
 
 
-def _is_of_race(row: dict[str, Any]) -> bool:
-    return row["member"].startswith("ridge") or row.get("note", "").startswith(
-        ("dropped after", "not worth trying")
-    )
+def _is_new(row: dict[str, Any]) -> bool:
+    return row["member"].startswith("companions")
 
 
 # --- Corel subsets ------------------------------------------------------------------------------------------------
@@ -213,7 +210,8 @@ def _pixels(pixels: dict[str, Any]) -> list[str]:
     ]
     return [
         "## Corel-5k from pixels",
-        f"{pixels['train']} training and {pixels['test']} test images, 260 words, features: {pixels['features']}, "
+        (f"Measured on {pixels['date']}. " if "date" in pixels else "")
+        + f"{pixels['train']} training and {pixels['test']} test images, 260 words, features: {pixels['features']}, "
         f"side by side in {pixels['columns']} columns. Five words per image; F1 / N+, means over words. *By itself*: "
         "p(w | image) over the mean of the word's highest answers for hidden folds of the training images, to the "
         f"power {own[BY_ITSELF]['evenness']:g}, chosen on these folds; an image's words do not depend on the other "

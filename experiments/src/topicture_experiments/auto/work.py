@@ -7,6 +7,7 @@ folds of the tagged images on which `auto` learns its blend. Captions of the ima
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,7 +53,7 @@ _RIVALS = ("naive-bayes", "tagprop", "logistic")
 PARTS = {"usual split": ("train-test", True), "25% tagged": ("semi-supervised", False)}
 PIXELS = ("deep, lite2", "deep, lite0")
 # The members that can use a descriptor alone; the space of its columns is cut to this many dimensions.
-_PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "ridge", "network", "matching", "logistic"]
+_PIXEL_MEMBERS = ["knn", "tagprop", "lsa", "ridge", "network", "matching", "logistic", "companions"]
 _PIXEL_COLUMNS = 512
 
 
@@ -113,6 +114,7 @@ def from_pixels(data: str | None, cache: str | None, workers: int = 2) -> dict[s
         rows[name] = {**found, **summary(p, truth).as_dict()}
     return {
         "protocol": "pixels",
+        "date": date.today().isoformat(),
         "versions": versions(),
         "features": " and ".join(PIXELS),
         "columns": columns_of(part.train, "descriptor"),

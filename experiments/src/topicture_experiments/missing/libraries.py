@@ -1,19 +1,20 @@
 """Libraries as owners have them, made of the 4,999 Corel-5k photos: who tagged what, and what is true."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
 
+from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
 from topicture.corpus.datasets import corel5k
 from topicture.models.neighbours import unit_rows
 from topicture_experiments.descriptors.images import COREL, described
 
-__all__ = ["Library", "Photos", "library", "photos", "without_tags"]
+__all__ = ["Library", "Photos", "library", "photos", "said_of", "without_tags"]
 
 Bools = NDArray[np.bool_]
 
@@ -131,6 +132,30 @@ def without_tags(kind: str, kept: float, seed: int, source: Photos) -> tuple[Lib
             )
     given = truth & (rng.random(truth.shape) < chance)
     return _made(source, source.truth, given), train
+
+
+def said_of(made: Library, answers: Any, drawn: Any) -> TrainingTags:
+    """What was said: captions, and answers about untagged and tagged photos."""
+    corpus, given = made.corpus, made.corpus.captions.toarray() > 0
+    none = np.zeros_like(given)
+    asked = none if drawn is None else drawn > 0
+    answered = asked | (none if answers is None else answers)
+    truth = given | (answered & made.truth)
+    known = np.repeat(corpus.tagged[:, None], given.shape[1], axis=1) | answered
+    rejected = answered & ~made.truth
+    return TrainingTags(
+        [],
+        corpus.vocabulary,
+        [],
+        truth,
+        known,
+        rejected,
+        corpus.tagged,
+        given,
+        asked,
+        (),
+        lots=None if drawn is None else sparse.csr_array(drawn),
+    )
 
 
 def _standard(x: np.ndarray) -> np.ndarray:

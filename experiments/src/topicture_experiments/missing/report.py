@@ -24,8 +24,10 @@ LIBRARIES = ("one tag", "personal", "folders", "second round", "random")
 LEFT_OUT = ("random 40%", "random 20%", "biased 40%", "biased 20%")
 MODELS = ("knn", "ridge")
 FIRST_DRAW = 10  # constants were chosen on draws 0 to 5
-LATER = {"folders": 20, "personal": 20}  # first draws of what was mended after a look at draws 10 and 11
-N_DRAWS, N_DRAWS_LEFT_OUT = 3, 5
+# First draws of what was mended after a look at earlier ones.
+LATER = {"personal": 20, "folders": 60, **dict.fromkeys(LEFT_OUT, 60)}
+N_DRAWS, N_DRAWS_OF_BLENDS = 5, 3
+N_DRAWS_LEFT_OUT = 10  # of ridge regression, which takes little: small gains are told from chance
 
 
 def tasks(quick: bool) -> list[Task]:
@@ -33,16 +35,22 @@ def tasks(quick: bool) -> list[Task]:
     models = MODELS[:1] if quick else MODELS
     found: list[Task] = []
     for number in range(1 if quick else N_DRAWS_LEFT_OUT):
-        draw = FIRST_DRAW + number
         libraries = LIBRARIES if number < N_DRAWS else ()
-        found += [
-            Task(kind, LATER.get(kind, FIRST_DRAW) + number, model) for model in models for kind in libraries
-        ]
-        found += [Task(kind, draw, "ridge") for kind in LEFT_OUT]
-    found += [Task("ranking", FIRST_DRAW, model) for model in models]
-    # A blend takes far longer: one draw of each.
-    blends = () if quick else tuple(kind for kind in LIBRARIES if kind != "one tag")
-    return found + [Task(kind, LATER.get(kind, FIRST_DRAW), "auto") for kind in blends]
+        found += [_task(kind, number, model) for model in models for kind in libraries]
+        found += [_task(kind, number, "ridge") for kind in LEFT_OUT]
+    found += [_task("ranking", 0, model) for model in models]
+    if quick:
+        return found
+    # A blend takes far longer: fewer draws, and one tag is not for it to tell.
+    for number in range(N_DRAWS):
+        found += [_task(kind, number, "auto") for kind in LEFT_OUT]
+        if number < N_DRAWS_OF_BLENDS:
+            found += [_task(kind, number, "auto") for kind in LIBRARIES if kind != "one tag"]
+    return found
+
+
+def _task(kind: str, number: int, model: str) -> Task:
+    return Task(kind, LATER.get(kind, FIRST_DRAW) + number, model)
 
 
 def run(options: Options, tell: Tell) -> None:

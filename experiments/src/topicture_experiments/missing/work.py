@@ -20,13 +20,13 @@ from topicture.annotations.choice.trials import HeldOut, settings_for
 from topicture.annotations.measures.metrics import summary
 from topicture.annotations.shift.completeness import SHARES, STRATA
 from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
-from topicture.app.learning.calibrating import some_untagged, trust
+from topicture.app.learning.calibrating import some_untagged, trust, with_omissions
 from topicture.app.learning.choosing import N_FAR_FOLDS
-from topicture.app.learning.training_tags import LEAST_TEACHING, TrainingTags
+from topicture.app.learning.training_tags import LEAST_TEACHING
 from topicture.app.verbs.asking.drawing_lots import strata_order
 from topicture.models.look_alikes import look_alikes
 from topicture.models.registry import make_annotator
-from topicture_experiments.missing.libraries import Library, library, photos, without_tags
+from topicture_experiments.missing.libraries import Library, library, photos, said_of, without_tags
 from topicture_experiments.shared.ranking import ranked
 
 __all__ = ["ASKED", "Task", "do"]
@@ -96,13 +96,27 @@ class Models(NamedTuple):
     near: HeldOut
     far: HeldOut | None
     world: FarWorld | None
+    first: HeldOut | None = None  # what ridge regression had told before captions were completed
 
 
-def _models(made: Library, model: str, answers: np.ndarray | None = None) -> Models:
-    """As `learn` has them; `answers` (D, V) about untagged photos teach where there are enough."""
+def _models(
+    made: Library, model: str, answers: np.ndarray | None = None, drawn: np.ndarray | None = None
+) -> Models:
+    """As `learn` has them; `answers` (D, V) about untagged photos teach where there are enough.
+
+    `drawn` (D, V) were answered about tagged photos: a yes is a word of the caption, and all tell how complete it is.
+    """
     if answers is not None and answers.sum() >= LEAST_TEACHING * made.corpus.captions.nnz:
         said = np.where(made.truth, 1.0, -1.0) * answers
         made = made._replace(corpus=made.corpus.with_answers(said))
+    first = None
+    if drawn is not None:
+        tags, everything = said_of(made, answers, drawn), np.arange(len(made.corpus))
+        groups = look_alikes(made.corpus, made.places)
+        captions = sparse.csr_array((tags.truth & made.corpus.tagged[:, None]).astype(float))
+        corpus = made.corpus.with_captions(captions)
+        corpus, first = with_omissions(corpus, tags, everything, made.places, groups, SEED)
+        made = made._replace(corpus=corpus)
     corpus, annotator = made.corpus, _fitted(made, model)
     world = find_worlds(corpus, made.places, seed=SEED)
     near = held_out_again(annotator, corpus, groups=look_alikes(corpus, made.places), seed=SEED)
@@ -112,7 +126,7 @@ def _models(made: Library, model: str, answers: np.ndarray | None = None) -> Mod
         far = held_out_again(
             annotator, captions, groups=world.groups, n_folds=N_FAR_FOLDS, seed=SEED, same_weights=True
         )
-    return Models(annotator, annotator.annotate(corpus.without_captions()), near, far, world)
+    return Models(annotator, annotator.annotate(corpus.without_captions()), near, far, world, first)
 
 
 def _before(made: Library, models: Models) -> Told:
@@ -129,15 +143,8 @@ def _now(
     made: Library, models: Models, answers: np.ndarray | None = None, drawn: np.ndarray | None = None
 ) -> Told:
     """As `learn` does it; `answers` (D, V) were given to questions about untagged photos, `drawn` about tagged ones."""
-    corpus, given = made.corpus, made.corpus.captions.toarray() > 0
-    none = np.zeros_like(given)
-    answers, drawn = none if answers is None else answers, none if drawn is None else drawn
-    answered = answers | drawn
-    truth = given | (answered & made.truth)
-    known = np.repeat(corpus.tagged[:, None], given.shape[1], axis=1) | answered
-    tags = TrainingTags(
-        [], corpus.vocabulary, [], truth, known, answered & ~made.truth, corpus.tagged, given, drawn, ()
-    )
+    corpus, tags = made.corpus, said_of(made, answers, drawn)
+    known = tags.known
     # Models that have not seen an answer answer for the photos that it is about; others do so with it hidden.
     unasked = (known.any(axis=1) & (models.near.fold_of < 0))[:, None]
     near = HeldOut(np.where(unasked, models.p, models.near.p), models.near.fold_of)
@@ -150,6 +157,7 @@ def _now(
         models.world,
         places=made.places,
         untagged=some_untagged(corpus, known.any(axis=1), made.places, models.annotator.annotate, SEED),
+        first=models.first,
         seed=SEED,
     )
     presence = trusted.calibration(models.p, corpus, made.places)
@@ -263,7 +271,8 @@ def _left_out(made: Library, train: np.ndarray, task: Task) -> dict[str, Any]:
     test = np.repeat(~train[:, None], made.truth.shape[1], axis=1)
     models = _models(made, task.model)
     before = _before(made, models)
-    now, unasked = _now(made, models, drawn=_drawn(made, models, task.draw)), _now(made, models)
+    drawn, unasked = _drawn(made, models, task.draw), _now(made, models)
+    now = _now(made, _models(made, task.model, drawn=drawn), drawn=drawn)
     complete, given = now.trusted.completeness, made.corpus.captions.toarray() > 0
     true = made.truth & made.corpus.tagged[:, None]
     share = given.sum(axis=0) / np.maximum(true.sum(axis=0), 1)
@@ -278,22 +287,25 @@ def _left_out(made: Library, train: np.ndarray, task: Task) -> dict[str, Any]:
 
 
 def _drawn(made: Library, models: Models, draw: int) -> np.ndarray:
-    """Absent words of tagged photos, drawn as `review` draws them by what was told while their tags were hidden."""
+    """Absent words of tagged photos, drawn as `review` draws them by what was told while their tags were hidden.
+
+    (D, V): how many pairs each stands for, 0 where nothing is asked.
+    """
     tagged, given = made.corpus.tagged, made.corpus.captions.toarray() > 0
     p, told = models.near.p[tagged], np.zeros(given.shape)
     told[tagged] = fit_presence(p, given[tagged], np.ones_like(given[tagged]), seed=SEED)(p)
     rng = np.random.default_rng(1000 + draw)
     rows, words = np.nonzero(tagged[:, None] & ~given)
     stratum = np.digitize(told[rows, words], STRATA)
-    asked = np.zeros_like(made.truth)
+    stands_for = np.zeros(made.truth.shape)
     kinds, left = np.unique(stratum), N_QUESTIONS
     for number, one in enumerate(kinds):
         inside = np.flatnonzero(stratum == one)
         wanted = round(left * SHARES[one] / sum(SHARES[other] for other in kinds[number:]))
         chosen = rng.choice(inside, min(len(inside), wanted), replace=False)
-        asked[rows[chosen], words[chosen]] = True
+        stands_for[rows[chosen], words[chosen]] = len(inside) / len(chosen)
         left -= len(chosen)
-    return asked
+    return stands_for
 
 
 def _on_test(told: Told, made: Library, test: np.ndarray) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from topicture.models.blends.choice import (
 )
 from topicture.models.blends.hidden_answers import HiddenAnswers
 from topicture.models.blends.kept_trials import KeptTrials
+from topicture.models.completion import expected
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.interrupts import all_or_nothing
@@ -52,7 +53,7 @@ class LikeBlend:
     @all_or_nothing()
     def fit(self, corpus: Corpus) -> Self:
         """Learn weights from folds of the shown captions, and what they keep from all of them."""
-        self.p_w = word_frequencies(corpus, PSEUDO_COUNT)
+        self.p_w = word_frequencies(expected(corpus), PSEUDO_COUNT)
         fold_of = folds_of(corpus, N_FOLDS, seed=self.seed)
         kept, self.blend = list(range(len(self.members))), _even_blend(len(self.members))
         if fold_of.max() > 0:
@@ -203,8 +204,11 @@ def _answers(
 
 
 def _hidden(corpus: Corpus, fold_of: NDArray[np.int64]) -> tuple[np.ndarray, sparse.csr_array, np.ndarray]:
-    """Word frequencies, captions and folds of the tagged images, for `choose_blend`."""
-    inside = fold_of >= 0
+    """Word frequencies, captions and folds of the tagged images, for `choose_blend`; captions are completed.
+
+    They are so by all captions: only the few weights of a blend are told by that.
+    """
+    inside, corpus = fold_of >= 0, expected(corpus)
     p_w = word_frequencies_of_folds(corpus, fold_of)[fold_of[inside]]
     return p_w, sparse.csr_array(corpus.captions[inside]), fold_of[inside]
 

@@ -78,10 +78,12 @@ def with_training_words(part: Part) -> Part:
     words = Vocabulary(part.tagged.vocabulary[int(w)] for w in seen)
     tagged, hidden = (
         replace(
-            corpus.without_answers(),
+            corpus.with_omissions(None).without_answers(),
             vocabulary=words,
             captions=corpus.captions[:, seen],
             word_vectors=None if corpus.word_vectors is None else corpus.word_vectors[seen],
+            completeness=None if corpus.completeness is None else corpus.completeness[seen],
+            places=corpus.places,
         )
         for corpus in (part.tagged, part.hidden)
     )

@@ -1,7 +1,7 @@
 """Probabilities for the photos that nobody tagged, learned from those that somebody did, in three steps.
 
 1. `Presence` from hidden tags, once with random folds (the world near the tagged photos) and, where untagged photos are
-   far from them, once with whole groups hidden (the far world).
+   far from them, once with whole groups hidden (the far world, `unseen`).
 2. A photo gets both, in the proportion in which it is far (`worlds`). Where tags mark a few photos each, `marks` tells
    the presence in their place.
 3. Answers about untagged photos teach what a rejected word looks like (`denials`) and correct the outcome (`answered`).
@@ -31,6 +31,7 @@ from topicture.annotations.shift.answered import (
 from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
 from topicture.annotations.shift.evidence import Evidence
 from topicture.annotations.shift.marks import COUNTED_ON, MOST_COUNTED, Marks, are_marks, fit_marks
+from topicture.annotations.shift.unseen import FEWEST_WORDS, cross_fitted_unseen, elsewhere, fit_unseen
 from topicture.annotations.shift.worlds import FEWEST_UNTAGGED, TAGS, Worlds, centre_of, look_rows
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
@@ -40,7 +41,6 @@ __all__ = ["Calibration", "calibrate", "no_better_than_answers"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-FEWEST_ELSEWHERE = 3  # photos that must have a word beside those of a hidden group
 MOST_OF_A_GROUP = 2.0  # pairs that the suggestions of a word in one hidden group count for
 SUGGESTED = 0.3  # from this presence on
 CAUTION = 1.28  # standard deviations: nine in ten such promises should hold
@@ -157,14 +157,14 @@ def _with_far_world(
     world, scores, truth = evidence.world, evidence.far, evidence.truth
     assert world is not None
     assert scores is not None
-    elsewhere = _elsewhere(truth, scores.fold_of, evidence.known)
+    counted = elsewhere(truth, scores.fold_of, evidence.known)
     hidden = np.flatnonzero(evidence.captioned & (scores.fold_of >= 0) & scores.p.any(axis=1))
-    if not (truth[hidden][elsewhere[hidden]] < 1).any():  # nobody ever said that a word is not true
+    if not (truth[hidden][counted[hidden]] < 1).any():  # nobody ever said that a word is not true
         return found, pairs, None, None
     try:
-        far, honest_far = _fitted(scores, hidden, truth, elsewhere, seed)
+        far, honest_far = _fitted_far(scores, hidden, evidence, counted, world.groups, seed)
     except CorpusError:  # hardly a word of a hidden group occurs in others
-        far = _hardly_ever(found.near, truth[hidden], elsewhere[hidden])
+        far = _hardly_ever(found.near, truth[hidden], counted[hidden])
         honest_far = far(scores.p[hidden])
     # In either world a photo is told what the mixture says at its likeness there.
     inside = ~np.isnan(world.near[rows])
@@ -172,7 +172,7 @@ def _with_far_world(
     mixed_far = _mixture(found.near(scores.p[hidden]), honest_far, world.hidden[hidden])
     pooled = _pooled(
         JudgedPairs.of(mixed, truth[rows[inside]], evidence.known[rows[inside]]),
-        _grouped(mixed_far, truth[hidden], elsewhere[hidden], world.groups[hidden]),
+        _grouped(mixed_far, truth[hidden], counted[hidden], world.groups[hidden]),
         world.share,
     )
     far_share = np.where(
@@ -181,7 +181,7 @@ def _with_far_world(
     fold = scores.fold_of[hidden]
     samples: list[Sample] = []
     for inside in (np.flatnonzero(fold == one) for one in np.unique(fold)):
-        few = JudgedPairs.of(mixed_far[inside], truth[hidden[inside]], elsewhere[hidden[inside]])
+        few = JudgedPairs.of(mixed_far[inside], truth[hidden[inside]], counted[hidden[inside]])
         samples.append((few.presence, few.word, np.asarray(few.truth, np.float64)))
     return found._replace(far=far, worlds=world.worlds), pooled, far_share, samples
 
@@ -290,19 +290,20 @@ def _fitted(scores: HeldOut, rows: Any, truth: Any, known: Bools, seed: int) -> 
     return presence, cross_fitted(p, is_true, judged, scores.fold_of[rows], seed=seed)
 
 
+def _fitted_far(
+    scores: HeldOut, hidden: Any, evidence: Evidence, counted: Bools, groups: NDArray[np.int64], seed: int
+) -> tuple[Presence, Floats]:
+    if counted.shape[1] < FEWEST_WORDS:
+        return _fitted(scores, hidden, evidence.truth, counted, seed)
+    tables = (scores.p, evidence.truth, evidence.known, scores.fold_of, groups)
+    told = [table[hidden] for table in tables]
+    return fit_unseen(*told, seed=seed), cross_fitted_unseen(*told, seed=seed)
+
+
 def _hardly_ever(near: Presence, truth: Any, known: Bools) -> Presence:
     """A world in which too few words are true to tell when: all pairs have the same probability."""
     share = (float(truth[known].sum()) + 0.5) / (int(known.sum()) + 1)
     return near._replace(knots=np.array([0.0, 1.0]), values=np.full(2, share))
-
-
-def _elsewhere(truth: Any, fold_of: NDArray[np.int64], known: Bools) -> Bools:
-    """The known pairs whose word occurs often enough outside the photo's fold."""
-    found = known.copy()
-    for fold in np.unique(fold_of[fold_of >= 0]):
-        inside = fold_of == fold
-        found[inside] &= (truth[(fold_of >= 0) & ~inside] > 0.5).sum(axis=0) >= FEWEST_ELSEWHERE
-    return found
 
 
 def _mixture(near: Floats, far: Floats, far_share: Floats) -> Floats:

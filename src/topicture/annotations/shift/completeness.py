@@ -16,10 +16,15 @@ It depends on the photo as well: who gave many words to a photo left out fewer, 
 z_i the photo's number of tags less the mean, within 3 of it; g ~ N(0, 1/4) is the most probable one. Below, m stands
 for the share with odds e^(g z_i) m / (1 - m).
 
-All together, kappa may differ between the strata h of m that questions are drawn in: with Y_h yes answers to questions
-whose odds m / (1 - m) sum to e_h, and kappa_h ~ Gamma(a, a / kappa) before them, its mean is (Y_h + a) / (e_h + a /
-kappa), and the odds O_h of all absent pairs make kappa_h O_h words that were left out. kappa is the ratio of yeses
-and odds in the strata below 0.35: above, rho is no longer proportional to the odds.
+All together, what is expected of a word by its own kappa_w, x = kappa_w m / (1 - m), may be off by a factor in each
+stratum h of m that questions are drawn in: with Y_h yes answers to questions whose x sum to e_h, and the factor f_h ~
+Gamma(a, a / f) before them, its mean is (Y_h + a) / (e_h + a / f), and the sum X_h of x over all absent pairs makes
+f_h X_h words that were left out. f is the ratio of yeses and x in the strata below 0.35: above, rho is no longer
+proportional to the odds.
+
+Questions were drawn in strata of what was told then, which is not quite the m of today: among those that lie in a low
+stratum now, many come from a higher one, where far more was asked, and more is true of them. So within a stratum each
+counts as 1 over its chance to be drawn, scaled to the number of even answers that tell as much, (sum w)^2 / sum w^2.
 
 EM for p given c and e: rho completes the captions, a given word is true with p c / (p c + (1 - p) e), p is fitted to
 that; t ln m + (1 - t) ln(1 - m) with m = p c + (1 - p) e never falls (`observed_log_likelihood`). e is told by words
@@ -167,6 +172,7 @@ def fit_completeness(
     n_given: Floats,
     absent_odds: Floats,
     photos: PhotoSlope | None = None,
+    weight: Floats | None = None,
 ) -> Completeness:
     """c from answered questions (n,): what m was (tilted by `photos`), the word, and whether it is true.
 
@@ -174,11 +180,13 @@ def fit_completeness(
     ----------
     n_given : (V,) tags that were given
     absent_odds : (V, 6) sums of m / (1 - m) over the pairs that were not, by stratum of m (`odds_by_stratum`)
+    weight : (n,) 1 over the chance of a question to be drawn, up to a factor; None: all alike
     """
     odds, is_true = m / np.maximum(1 - m, _EDGE), np.asarray(yes, bool)
+    stratum = np.digitize(m, STRATA)
+    counted = _counted(stratum, np.ones(len(m)) if weight is None else weight)
     log_likelihood = _by_kappa(odds, is_true)  # (n, G)
     log_kappa = np.log(_GRID)
-    stratum = np.digitize(m, STRATA)
     centre = _centre(odds, stratum, is_true, word, n_given)
     prior = -((log_kappa - centre[:, None]) ** 2) / (2 * _WORD_VARIANCE)
     by_word = np.zeros((len(n_given), len(_GRID)))
@@ -188,7 +196,7 @@ def fit_completeness(
     share = (n_given[:, None] + _EDGE) / (n_given[:, None] + _EDGE + _GRID * absent_odds.sum(axis=1)[:, None])
     mean = (posterior * share).sum(axis=1)
     deviation = np.sqrt(np.maximum((posterior * share**2).sum(axis=1) - mean**2, 0))
-    total, spread = _left_out_altogether(odds, stratum, is_true, absent_odds.sum(axis=0))
+    total, spread = _left_out_altogether(kappa[word] * odds, stratum, is_true, counted, kappa @ absent_odds)
     given = float(n_given.sum())
     overall = given / max(given + total, _EDGE)
     uncertain = spread * overall / max(given + total, _EDGE)
@@ -202,6 +210,12 @@ def odds_by_stratum(m: Floats, given: Any) -> Floats:
     odds = absent / np.maximum(1 - absent, _EDGE)
     key = word * n + np.digitize(absent, STRATA)
     return np.bincount(key, odds, np.shape(m)[1] * n).reshape(-1, n).astype(np.float64)
+
+
+def _counted(stratum: NDArray[np.int64], weight: Floats) -> Floats:
+    """How much each question (n,) counts: by its weight among those of its stratum, as much as these tell in all."""
+    total, square = np.bincount(stratum, weight), np.bincount(stratum, weight**2)
+    return weight * (total / np.maximum(square, np.finfo(float).tiny))[stratum]
 
 
 def _centre(
@@ -232,18 +246,26 @@ def _proportional(stratum: NDArray[np.int64], yes: NDArray[np.bool_]) -> NDArray
 
 
 def _left_out_altogether(
-    odds: Floats, stratum: NDArray[np.int64], yes: NDArray[np.bool_], absent_odds: Floats
+    expected: Floats,
+    stratum: NDArray[np.int64],
+    yes: NDArray[np.bool_],
+    counted: Floats,
+    absent: Floats,
 ) -> tuple[float, float]:
-    """How many words were left out, sum over h of kappa_h O_h, and its standard deviation."""
+    """How many words were left out, sum over h of f_h X_h, and its standard deviation.
+
+    `expected` (n,) and `absent` (6,) are the x of the questions, and their sums over all absent pairs of the strata.
+    """
     n = len(STRATA) + 1
-    n_yes, asked = np.bincount(stratum, yes, n), np.bincount(stratum, odds, n)
+    n_yes, asked = np.bincount(stratum, counted * yes, n), np.bincount(stratum, counted * expected, n)
     told = _proportional(stratum, yes)
-    base_yes, base = float(yes[told].sum()) + 0.5, float(odds[told].sum()) + 0.5
-    kappa = base_yes / base
-    shape, rate = n_yes + _STRATUM_PRIOR, asked + _STRATUM_PRIOR / kappa
-    by_stratum = float(((absent_odds / rate) ** 2 * shape).sum())
-    by_kappa = float((absent_odds * shape / rate**2).sum() * _STRATUM_PRIOR / kappa**2) ** 2
-    return float(absent_odds @ (shape / rate)), float(np.sqrt(by_stratum + by_kappa * base_yes / base**2))
+    base_yes = float(counted[told] @ yes[told]) + 0.5
+    base = float(counted[told] @ expected[told]) + 0.5
+    factor = base_yes / base
+    shape, rate = n_yes + _STRATUM_PRIOR, asked + _STRATUM_PRIOR / factor
+    by_stratum = float(((absent / rate) ** 2 * shape).sum())
+    by_factor = float((absent * shape / rate**2).sum() * _STRATUM_PRIOR / factor**2) ** 2
+    return float(absent @ (shape / rate)), float(np.sqrt(by_stratum + by_factor * base_yes / base**2))
 
 
 def completed_captions(given: Any, m: Floats, completeness: Completeness, least: float = 0.05) -> Floats:

@@ -7,6 +7,7 @@ kept beside the model under a name that tells what they were made from.
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import dirname
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from topicture.annotations.choice.presence import cross_fitted
 from topicture.annotations.choice.refitting import held_out_again
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut
 from topicture.app.counting import counted
+from topicture.app.learning.calibrating import with_omissions
 from topicture.app.learning.learning import unreadable_lines
 from topicture.app.learning.model_folder import Learned
 from topicture.app.learning.training_tags import gather, hidden_together
@@ -90,6 +92,8 @@ def gather_answers(
     sample = _sample(corpus)
     own_images = [training_tags.images[i] for i in positions]
     groups = hidden_together(corpus, own_images)
+    places = [dirname(image.path) for image in own_images]
+    corpus = with_omissions(corpus, training_tags, positions, places, groups, SEED).corpus
     scores = _held_out(learned, folder, corpus, groups, sample, asked, report)
     inside = asked[scores.rows] & scores.p.any(axis=1)
     judged = sample[inside]
@@ -181,6 +185,7 @@ def _key(folder: Path, corpus: Corpus, groups: NDArray[np.int64], judged: NDArra
     digest.update("\0".join(corpus.image_ids.tolist()).encode())
     said = [table for table in (corpus.captions, corpus.answers) if table is not None]
     parts = [part for table in said for part in (table.indptr, table.indices, table.data)]
+    parts += [part for part in (corpus.completeness, corpus.places) if part is not None]
     for array in (*parts, groups, judged):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]

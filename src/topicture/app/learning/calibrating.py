@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicture.annotations.choice.presence import JudgedPairs, Presence, cross_fitted
-from topicture.annotations.choice.trials import HeldOut
+from topicture.annotations.choice.trials import HeldOut, held_out
 from topicture.annotations.shift.calibration import Calibration, calibrate
 from topicture.annotations.shift.completeness import (
     Completeness,
@@ -20,16 +20,29 @@ from topicture.annotations.shift.completeness import (
 )
 from topicture.annotations.shift.evidence import Evidence, Untagged
 from topicture.annotations.shift.worlds import FarWorld
+from topicture.app.learning.choosing import images_to_judge
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
+from topicture.models.baselines.one_view import VIEWS
+from topicture.models.registry import make_annotator
 
-__all__ = ["MOST_FAR", "Trusted", "differing", "some_untagged", "trust", "without_promises"]
+__all__ = [
+    "MOST_FAR",
+    "Omissions",
+    "Trusted",
+    "differing",
+    "some_untagged",
+    "trust",
+    "with_omissions",
+    "without_promises",
+]
 
 Floats = NDArray[np.float64]
 
 FEWEST_QUESTIONS = 20  # answers before tags are thought incomplete
 FEWEST_ANSWERS = 100  # about untagged photos, before tags that never occur together are accepted in bulk
 EM_STEPS = 3
+_LEAST_SHARE = 0.05  # of a word's true tags that captions are thought to hold
 MOST_UNTAGGED = 1000  # photos that are asked about to see what there is to accept
 MOST_FAR = 0.1  # share of far photos from which on tagged and untagged photos differ
 
@@ -53,18 +66,20 @@ def trust(
     *,
     places: Sequence[str] | None = None,
     untagged: Untagged | None = None,
+    first: HeldOut | None = None,
     seed: int = 0,
 ) -> Trusted:
     """Calibrate the answers of models that had not seen the tags; `kept` are the rows of `tags` in the corpus.
 
-    `untagged` is what the model itself says of some untagged photos, for where these are unlike the tagged ones.
+    `untagged` is what the model itself says of some untagged photos, for where these are unlike the tagged ones, and
+    `first` what was told of the photos before captions were completed (`with_omissions`).
     """
     truth, known, captioned = tags.truth[kept], tags.known[kept], tags.captioned[kept]
     completeness = None
     soft: Any = truth
     # Of a large collection not every photo that questions were about was asked of models.
     if tags.asked[kept][near.p.any(axis=1)].sum() >= FEWEST_QUESTIONS:
-        completeness, soft = _completed(tags, kept, near, seed)
+        completeness, soft = _completed(tags, kept, near, first, seed)
     evidence = Evidence(
         corpus, soft, known, captioned, near, far, world, tags.rejected[kept], places, untagged
     )
@@ -74,6 +89,48 @@ def trust(
     if calibration.marks is not None and n_answers < FEWEST_ANSWERS:
         pairs = pairs.at(np.zeros(len(pairs.word), bool))
     return Trusted(calibration, judged, pairs, completeness)
+
+
+class Omissions(NamedTuple):
+    """The corpus for models that complete captions, and what was told of its images before, None of a large one."""
+
+    corpus: Corpus
+    told: HeldOut | None = None
+
+
+def with_omissions(
+    corpus: Corpus, tags: TrainingTags, kept: Any, places: Sequence[str], groups: Any, seed: int
+) -> Omissions:
+    """The corpus with how complete captions are, once answers have told that; else as it is.
+
+    Nothing is learned yet, so ridge regression tells what the answers are compared with. What is told later on rests on
+    the model that was chosen (`trust`).
+    """
+    view = next((name for name in VIEWS if getattr(corpus, name) is not None), None)
+    if view is None or int(tags.asked[kept].sum()) < FEWEST_QUESTIONS:
+        return Omissions(corpus)
+    some = images_to_judge(corpus, seed)
+    rows = np.arange(len(corpus)) if some is None else some
+    near = held_out(
+        lambda: make_annotator("ridge", view=view),
+        corpus[rows],
+        also=tags.captioned[np.asarray(kept)[rows]],
+        groups=np.asarray(groups)[rows],
+        seed=seed,
+    )
+    photos = _captioned(tags.at(np.asarray(kept)[rows]), np.arange(len(rows)), near)
+    if int(photos.asked.sum()) < FEWEST_QUESTIONS:
+        return Omissions(corpus)
+    # Not the share of given tags: a photo whose only tag a word is would have none without it, so that share is above
+    # what absent words, which stand beside others, have.
+    odds = _how_complete(photos, seed)[0].odds
+    n_given, n_found = photos.given.sum(axis=0), (photos.truth & ~photos.given).sum(axis=0)
+    more = (n_given + n_found + 0.5) / (
+        n_given + 0.5
+    )  # captions have the words that answers have found as well
+    shares = np.clip(more / (1 + odds), _LEAST_SHARE, 1.0)
+    found = tags.denying(corpus, kept).with_omissions(shares, list(places))
+    return Omissions(found, near if some is None else None)
 
 
 def without_promises(found: Trusted, words: NDArray[np.int64]) -> Trusted:
@@ -111,31 +168,68 @@ def some_untagged(
     return Untagged(some, np.asarray(annotate(some), np.float64), [places[row] for row in rows])
 
 
-def _completed(tags: TrainingTags, kept: Any, near: HeldOut, seed: int) -> tuple[Completeness, Floats]:
-    """How complete captions are, and how probably each pair is true: EM over what was left out and its probability."""
-    truth, known, given, asked = (table[kept] for table in (tags.truth, tags.known, tags.given, tags.asked))
-    answered = (truth | tags.rejected[kept]) & ~given
+class _Captioned(NamedTuple):
+    """What is said of the n captioned photos that models were asked about, and what these said."""
+
+    rows: NDArray[np.int64]  # (n,) among those that are learned from
+    truth: Any  # (n, V)
+    known: Any
+    given: Any
+    asked: Any
+    answered: Any  # by people, beside the captions
+    lots: Any  # how many pairs the questions stand for, sparse or None
+    near: HeldOut
+
+    def honest(self, targets: Any, seed: int) -> Floats:
+        """Probabilities (n, V), of each photo by a calibration that has not seen it."""
+        return cross_fitted(self.near.p, targets, self.known, self.near.fold_of, seed=seed)
+
+
+def _captioned(tags: TrainingTags, kept: Any, near: HeldOut) -> _Captioned:
     rows = np.flatnonzero(tags.captioned[kept] & near.p.any(axis=1))
-    p, fold_of = near.p[rows], near.fold_of[rows]
+    at = np.asarray(kept)[rows]
+    truth, known, given, asked = (table[at] for table in (tags.truth, tags.known, tags.given, tags.asked))
+    answered = (truth | tags.rejected[at]) & ~given
+    lots = None if tags.lots is None else tags.lots[at]
+    own = HeldOut(near.p[rows], near.fold_of[rows])
+    return _Captioned(rows, truth, known, given, asked, answered, lots, own)
 
-    def honest(targets: Any) -> Floats:
-        return cross_fitted(p, targets, known[rows], fold_of, seed=seed)
 
-    m = np.clip(honest(given[rows]), 0, 1 - 1e-6)
-    row, word = np.nonzero(asked[rows])
-    yes, n_tags = truth[rows][row, word], given[rows].sum(axis=1)
-    photos = fit_photo_slope(m[row, word], yes, n_tags[row], float(n_tags.mean()))
-    m = photos.tilted(m, n_tags[:, None])
-    counts = given[rows].sum(axis=0).astype(np.float64)
-    found = fit_completeness(m[row, word], word, yes, counts, odds_by_stratum(m, given[rows]), photos)
-    e = false_rate(tags.taken_back, int((~given[rows]).sum()))
-    soft = truth.astype(np.float64)
-    targets = np.where(given[rows], 1.0, np.minimum(found.odds * m / (1 - m), 1.0))
+def _how_complete(photos: _Captioned, seed: int) -> tuple[Completeness, Floats]:
+    """How complete captions are by what was answered, and the m (n, V) that answers were compared with."""
+    m = np.clip(photos.honest(photos.given, seed), 0, 1 - 1e-6)
+    row, word = np.nonzero(photos.asked)
+    yes, n_tags = photos.truth[row, word], photos.given.sum(axis=1)
+    weight = None if photos.lots is None else np.asarray(photos.lots[row, word]).ravel()
+    slope = fit_photo_slope(m[row, word], yes, n_tags[row], float(n_tags.mean()))
+    m = slope.tilted(m, n_tags[:, None])
+    counts = photos.given.sum(axis=0).astype(np.float64)
+    odds = odds_by_stratum(m, photos.given)
+    return fit_completeness(m[row, word], word, yes, counts, odds, slope, weight), m
+
+
+def _completed(
+    tags: TrainingTags, kept: Any, near: HeldOut, first: HeldOut | None, seed: int
+) -> tuple[Completeness, Floats]:
+    """How complete captions are, and how probably each pair is true: EM over what was left out and its probability.
+
+    Questions were chosen by what a model told that took absent words for a no; one that completes captions tells
+    something else. So that the choice stays fair given what is told, answers are compared with the mean of both.
+    """
+    photos = _captioned(tags, kept, near)
+    both = photos
+    if first is not None:
+        both = photos._replace(near=HeldOut((near.p + first.p)[photos.rows] / 2, photos.near.fold_of))
+    found, m = _how_complete(both, seed)
+    given, n_tags = photos.given, photos.given.sum(axis=1)
+    e = false_rate(tags.taken_back, int((~given).sum()))
+    targets = np.where(given, 1.0, np.minimum(found.odds * m / (1 - m), 1.0))
     for _ in range(EM_STEPS):
-        targets = np.where(answered[rows], truth[rows], targets)
-        p_now, c = honest(targets), found.of_photos(n_tags)
-        targets = np.where(given[rows], rightly_given(p_now, c, e), left_out(p_now, c, e))
-    soft[rows] = np.where(answered[rows], truth[rows], targets)
+        targets = np.where(photos.answered, photos.truth, targets)
+        p_now, c = photos.honest(targets, seed), found.of_photos(n_tags)
+        targets = np.where(given, rightly_given(p_now, c, e), left_out(p_now, c, e))
+    soft = tags.truth[kept].astype(np.float64)
+    soft[photos.rows] = np.where(photos.answered, photos.truth, targets)
     return found, soft
 
 

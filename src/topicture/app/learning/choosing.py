@@ -23,7 +23,7 @@ from topicture.models.em.loop import Progress
 from topicture.models.interrupts import all_or_nothing
 from topicture.models.registry import make_annotator
 
-__all__ = ["Chosen", "choose_and_fit", "fit"]
+__all__ = ["Chosen", "choose_and_fit", "fit", "images_to_judge"]
 
 # Models that learn from nearly all groups, as the one that is used learns from all.
 N_FAR_FOLDS = 6
@@ -86,7 +86,7 @@ def choose_and_fit(
         known = known_of(corpus, auto.hidden_, hidden, None if again is None else again.known)
         return Chosen(auto, found.trial, found.members, found.held_out, far, known)
     annotator = fit(model, corpus, "Learning", report, trace)
-    rows = _to_judge(corpus, seed)
+    rows = images_to_judge(corpus, seed)
     asked: Any = slice(None) if rows is None else rows
     found_again = held_out_again(
         annotator,
@@ -102,7 +102,7 @@ def choose_and_fit(
     return Chosen(annotator, judge(model, corpus, scores), [], scores, far)
 
 
-def _to_judge(corpus: Corpus, seed: int) -> NDArray[np.int64] | None:
+def images_to_judge(corpus: Corpus, seed: int) -> NDArray[np.int64] | None:
     """Images that a model is judged on, and learns from for that, where all are too many; tagged ones first."""
     most = max(MOST_ANSWERS // corpus.n_words, FEWEST_JUDGED)
     if len(corpus) <= most:

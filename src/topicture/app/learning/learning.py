@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
 from topicture.annotations.shift.marks import are_marks
 from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
-from topicture.app.learning.calibrating import Trusted, differing, some_untagged, trust, without_promises
+from topicture.app.learning.calibrating import (
+    Trusted,
+    differing,
+    some_untagged,
+    trust,
+    with_omissions,
+    without_promises,
+)
 from topicture.app.learning.choosing import choose_and_fit
 from topicture.app.learning.model_folder import Learned, earlier_model, save_learned
 from topicture.app.learning.region_boxes import asking_about_marks
@@ -128,12 +135,15 @@ def learn(
         looked_at = [training_tags.images[i] for i in kept]
         places = [folder_of(image.path) for image in looked_at]
         report("Comparing photos", 0, None)
+        groups = hidden_together(corpus, looked_at)
+        with one_thread_products():
+            corpus, first = with_omissions(corpus, training_tags, kept, places, groups, seed)
+        all_said = all_said.with_omissions(corpus.completeness, places)
         former = former_choice(catalog, all_said, afresh=afresh)
         trials_kept = KeptTrials(catalog.cache / "trials")
         if afresh:
             trials_kept.forget_others()
         world = find_worlds(corpus, places, seconds=moments(looked_at), seed=seed)
-        groups = hidden_together(corpus, looked_at)
         marks = are_marks(corpus.captions) or (world is not None and world.kind == TAGS)
         report("Comparing photos", 1, 1)
         again = None
@@ -157,7 +167,7 @@ def learn(
         report("Weighing the answers", 0, None)
         with one_thread_products():  # many small ones
             trusted = _trusted(
-                corpus, training_tags, kept, scores, far_scores, world, places, annotator, seed
+                corpus, training_tags, kept, scores, far_scores, world, places, annotator, first, seed
             )
         trusted = without_promises(trusted, _not_asked_about(corpus, annotator))
         report("Weighing the answers", 1, 1)
@@ -165,7 +175,7 @@ def learn(
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
         # All that models of regions know; they promise nothing of photos.
-        captioned = all_said.answers_as_captions()
+        captioned = all_said.with_omissions(None).answers_as_captions()
         overlaps = asking_about_marks(catalog, looked_at, captioned, recipe, seed) if regions else None
         if regions and not annotator.labels_regions:
             went_on = isinstance(annotator, Auto) and annotator.went_on_ and overlaps is None
@@ -251,6 +261,7 @@ def _trusted(
     world: FarWorld | None,
     places: list[str],
     annotator: Annotator,
+    first: HeldOut | None,
     seed: int,
 ) -> Trusted:
     """How far the model is to be trusted, found on the photos that there are answers for where all are too many."""
@@ -260,12 +271,17 @@ def _trusted(
         untagged = some_untagged(corpus, tags.judged[kept], places, annotator.annotate, seed)
     if len(corpus) * corpus.n_words <= MOST_PAIRS:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
-        return trust(corpus, tags, kept, near, far, world, places=places, untagged=untagged, seed=seed)
+        return trust(
+            corpus, tags, kept, near, far, world, places=places, untagged=untagged, first=first, seed=seed
+        )
     rows = np.arange(len(corpus)) if near.rows is None else near.rows
     if world is not None:
         world = world._replace(groups=world.groups[rows], near=world.near[rows], hidden=world.hidden[rows])
     some, tags, own = near.of(corpus), tags.at(np.asarray(kept)[rows]), [places[i] for i in rows]
-    return trust(some, tags, np.arange(len(rows)), near, far, world, places=own, untagged=untagged, seed=seed)
+    if first is not None:
+        first = HeldOut(first.p[rows], first.fold_of[rows])
+    kept = np.arange(len(rows))
+    return trust(some, tags, kept, near, far, world, places=own, untagged=untagged, first=first, seed=seed)
 
 
 def look_at(

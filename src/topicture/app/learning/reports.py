@@ -17,8 +17,8 @@ from topicture.annotations.choice.presence import JudgedPairs, calibration_error
 from topicture.annotations.choice.trials import Trial
 from topicture.annotations.shift.completeness import Completeness
 from topicture.corpus import Corpus
+from topicture.corpus.digests import corpus_digest
 from topicture.errors import DataNotFound, ModelFileError, TopictureError
-from topicture.models.blends.digests import corpus_digest
 from topicture.models.blends.members import FormerRow
 from topicture.models.blends.race import RULES
 from topicture.store import Catalog
@@ -54,11 +54,12 @@ class Former(NamedTuple):
     region_model: str | None = None  # that was chosen then
     same: bool = False  # whether that model learned from the very same
     went_on: bool = False  # whether it went on from one before it
+    completed: bool = True  # whether it completed captions as the next one does, or neither does
 
     @property
     def may_go_on(self) -> bool:
         """Whether answers of the earlier model may be taken over: learning twice from the same ends at the same."""
-        return bool(self.rows) and (self.went_on or not self.same)
+        return bool(self.rows) and self.completed and (self.went_on or not self.same)
 
 
 def former_choice(catalog: Catalog, corpus: Corpus, *, afresh: bool = False) -> Former:
@@ -84,6 +85,7 @@ def former_choice(catalog: Catalog, corpus: Corpus, *, afresh: bool = False) -> 
             region_model,
             same=same,
             went_on=race.get("went_on") is True,
+            completed=(race.get("completed") is True) == (corpus.completeness is not None),
         )
     except (TopictureError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return start  # a named model, an earlier version's, or one that is damaged: `check` tells that
@@ -108,6 +110,7 @@ def race_told(annotator: Any, former: Former, corpus: Corpus, photos: int) -> di
         "former": [list(row) for row in former.rows],
         "former_region_model": former.region_model,
         "went_on": annotator.went_on_,
+        "completed": corpus.completeness is not None,
         "photos": photos,
     }
 

@@ -56,6 +56,7 @@ class TrainingTags:
     too_rare : words that too few photos carry
     suggested : (D, V) bool, a verdict on what a model had suggested; None where there is no catalog that would tell
     taken_back : how many words of owners' captions a person rejected later
+    lots : (D, V) sparse, how many pairs each question that was drawn stands for, up to a factor; None: all alike
     """
 
     images: list[LivingImage]
@@ -70,6 +71,7 @@ class TrainingTags:
     too_rare: tuple[str, ...]
     suggested: Any = None
     taken_back: int = 0
+    lots: sparse.csr_array | None = None
 
     @property
     def answers(self) -> sparse.csr_array:
@@ -104,6 +106,14 @@ class TrainingTags:
         """The same with all of them."""
         return corpus.with_answers(self.answers[kept])
 
+    def denying(self, corpus: Corpus, kept: Any) -> Corpus:
+        """The corpus with what people rejected on photos that have a caption in it: that was not left out."""
+        said = sparse.csr_array(self.rejected, dtype=np.int8)[kept]
+        no = sparse.csr_array(said.multiply(corpus.tagged.astype(np.int8)[:, None]))
+        if not no.nnz:
+            return corpus
+        return corpus.with_answers(-no if corpus.answers is None else corpus.answers - no)
+
     @property
     def judged(self) -> NDArray[np.bool_]:
         """(D,) photos that people said anything about."""
@@ -135,7 +145,8 @@ class TrainingTags:
         }
         captioned = self.captioned[rows]
         tables["known"] = tables["known"] | captioned[:, None]
-        return replace(self, **tables, captioned=captioned)
+        lots = None if self.lots is None else self.lots[rows]
+        return replace(self, **tables, captioned=captioned, lots=lots)
 
     def in_words(self, vocabulary: Vocabulary) -> "TrainingTags":
         """The same in the words of a model: words that are new are left out, words gone are on no photo."""
@@ -151,7 +162,8 @@ class TrainingTags:
             for name in self._tables
         }
         captions = [[word for word in words if word in vocabulary] for words in self.captions]
-        return replace(self, **tables, vocabulary=vocabulary, captions=captions)
+        lots = None if self.lots is None else sparse.csr_array(self.lots @ columns)
+        return replace(self, **tables, vocabulary=vocabulary, captions=captions, lots=lots)
 
 
 def moments(images: Sequence[LivingImage]) -> NDArray[np.float64]:
@@ -190,7 +202,7 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
     if not frequent:
         raise CorpusError(f"no tag is on at least {min_count} photos; tag more, or lower --min-count")
     column = {word: i for i, word in enumerate(frequent)}
-    drawn, suggested = catalog.questions.pairs(), catalog.decisions.answered_suggestions()
+    drawn, suggested = catalog.questions.weights(), catalog.decisions.answered_suggestions()
     captioned = np.zeros(len(images), bool)
     captions: list[list[str]] = [[] for _ in images]
     at, said = array("q"), array("b")
@@ -212,6 +224,11 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
     if _captions_suffice(captions, captioned):
         captions = [words if of_owner else [] for words, of_owner in zip(captions, captioned, strict=True)]
     tables = _tables(np.frombuffer(at, np.int64), np.frombuffer(said, np.int8), captioned, len(frequent))
+    lots = [
+        (position[image], column[word], weight)
+        for (image, word), weight in drawn.items()
+        if image in position and word in column
+    ]
     rare = tuple(sorted(word for word, n in counts.items() if n < min_count))
     taken_back = catalog.decisions.n_taken_back()
     return TrainingTags(
@@ -221,8 +238,14 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
         captioned=captioned,
         too_rare=rare,
         taken_back=taken_back,
+        lots=_sparse(lots, (len(images), len(frequent))),
         **tables,
     )
+
+
+def _sparse(values: list[tuple[int, int, float]], shape: tuple[int, int]) -> sparse.csr_array:
+    rows, words, weights = (np.array(part) for part in zip(*values, strict=True)) if values else ([], [], [])
+    return sparse.csr_array((np.asarray(weights, float), (rows, words)), shape=shape)
 
 
 def _captions_suffice(captions: list[list[str]], captioned: NDArray[np.bool_]) -> bool:

@@ -75,6 +75,7 @@ class KNN(NeighbourView):
 
     name = "knn"
     uses_answers = True
+    least_part = 0.002
 
     n_neighbours: int = 200
     _: KW_ONLY

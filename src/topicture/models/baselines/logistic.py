@@ -11,6 +11,7 @@ each of its answers more. These words are learned again by themselves, others st
 Symbol -> code, shape:  x_i -> rows D L | W -> weights L V | b -> offset V
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from itertools import count
@@ -26,7 +27,7 @@ from topicture.models.baselines.before_answers import BeforeAnswers
 from topicture.models.baselines.one_view import OneView, Tell
 from topicture.models.neighbours import blocks
 
-__all__ = ["Linear", "Logistic", "fit_logistic"]
+__all__ = ["Linear", "LinearView", "Logistic", "fit_logistic"]
 
 
 class Linear(NamedTuple):
@@ -108,25 +109,15 @@ def _add_answers(theta: np.ndarray, rows: Any, answers: sparse.csr_array, gradie
 
 
 @dataclass(eq=False, repr=False)
-class Logistic(OneView):
-    """One logistic regression per word on visual words or descriptors; those without caption or answer are not used.
+class LinearView(OneView):
+    """Presences sigmoid(x'W + b); a subclass implements `_solve`, and `_solve_again` for words with answers."""
 
-    Parameters
-    ----------
-    ridge : penalty of squared weights, 1/C of other libraries
-    max_iter, tol : of L-BFGS; it stops when a step lowers the loss by less than `tol` of it
-    view : "descriptor" or "visual_words"
-    background : share of the word frequencies in the answer
-    """
-
-    name = "logistic"
     uses_answers = True
+    least_part = 0.002
 
-    ridge: float = 3.0
     _: KW_ONLY
     max_iter: int = 100
     tol: float = 1e-5
-    background: float = 0.05
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -134,36 +125,41 @@ class Logistic(OneView):
 
     def _learn(self, corpus: Corpus, tell: Tell) -> str:
         tagged = corpus[corpus.tagged]
-        rows = getattr(tagged, self.view)
+        view = getattr(tagged, self.view)
         # Dense columns are centred and get one common scale, so that the same ridge suits any network's numbers.
-        self.centre_, self.scale_ = np.zeros(rows.shape[1]), 1.0
-        if not sparse.issparse(rows):
-            self.centre_ = rows.mean(axis=0, dtype=np.float64)
-            self.scale_ = float(np.sqrt(np.mean(rows.var(axis=0, dtype=np.float64)))) or 1.0
-        present = sparse.csr_array(
-            tagged.captions.minimum(1.0)
-        )  # what was probably left out is present in part
-        self.linear_, n_steps = fit_logistic(
-            self._rows(tagged), present, self.ridge, self.max_iter, self.tol, tell
-        )
+        self.centre_, self.scale_ = np.zeros(view.shape[1]), 1.0
+        if not sparse.issparse(view):
+            self.centre_ = view.mean(axis=0, dtype=np.float64)
+            self.scale_ = float(np.sqrt(np.mean(view.var(axis=0, dtype=np.float64)))) or 1.0
+        # What was probably left out is present in part.
+        rows, present = self._rows(tagged), sparse.csr_array(tagged.captions.minimum(1.0))
+        self.linear_, n_steps = self._solve(rows, present, tell)
         self.before_ = None
         if corpus.answered.any():
             asked = corpus[corpus.answered]
             answers = sparse.csr_array(asked.answers)
             words = np.unique(answers.indices)
-            again, n_more = fit_logistic(
-                self._rows(tagged),
-                present[:, words],
-                self.ridge,
-                self.max_iter,
-                self.tol,
-                tell,
-                asked=(self._rows(asked), sparse.csr_array(answers[:, words])),
-            )
+            about = self._rows(asked), sparse.csr_array(answers[:, words])
+            again, n_more = self._solve_again(rows, present, words, about, tell)
             self.before_ = BeforeAnswers(words, self.linear_.weights[:, words], self.linear_.offset[words])
             self.linear_.weights[:, words], self.linear_.offset[words] = again
             n_steps += n_more
         return f"L-BFGS: {n_steps} steps"
+
+    @abstractmethod
+    def _solve(self, rows: Any, present: sparse.csr_array, tell: Tell) -> tuple[Linear, int]:
+        """Weights of all words, and the number of steps, for rows (N, L) and words that are present (N, V), 0 to 1."""
+
+    @abstractmethod
+    def _solve_again(
+        self,
+        rows: Any,
+        present: sparse.csr_array,
+        words: np.ndarray,
+        asked: tuple[Any, sparse.csr_array],
+        tell: Tell,
+    ) -> tuple[Linear, int]:
+        """The same of some words alone, with answers (A, k) about rows (A, L) as more examples of these."""
 
     def _rows(self, corpus: Corpus) -> Any:
         rows = getattr(corpus, self.view)
@@ -185,3 +181,35 @@ class Logistic(OneView):
         self.linear_ = Linear(arrays["weights"], arrays["offset"])
         self.centre_, self.scale_ = arrays["centre"], float(facts["scale"])
         self.before_ = BeforeAnswers.of_file(arrays, len(self.p_w_))
+
+
+@dataclass(eq=False, repr=False)
+class Logistic(LinearView):
+    """One logistic regression per word on visual words or descriptors; those without caption or answer are not used.
+
+    Parameters
+    ----------
+    ridge : penalty of squared weights, 1/C of other libraries
+    max_iter, tol : of L-BFGS; it stops when a step lowers the loss by less than `tol` of it
+    view : "descriptor" or "visual_words"
+    background : share of the word frequencies in the answer
+    """
+
+    name = "logistic"
+
+    ridge: float = 3.0
+    _: KW_ONLY
+    background: float = 0.05
+
+    def _solve(self, rows: Any, present: sparse.csr_array, tell: Tell) -> tuple[Linear, int]:
+        return fit_logistic(rows, present, self.ridge, self.max_iter, self.tol, tell)
+
+    def _solve_again(
+        self,
+        rows: Any,
+        present: sparse.csr_array,
+        words: np.ndarray,
+        asked: tuple[Any, sparse.csr_array],
+        tell: Tell,
+    ) -> tuple[Linear, int]:
+        return fit_logistic(rows, present[:, words], self.ridge, self.max_iter, self.tol, tell, asked=asked)

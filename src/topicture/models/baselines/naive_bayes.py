@@ -41,6 +41,7 @@ class NaiveBayes(OneView):
     """
 
     name = "naive-bayes"
+    least_part = 0.05
     needs = ("visual_words",)
     view: str = field(default="visual_words", init=False)
 

@@ -95,6 +95,7 @@ class Ridge(OneView):
 
     name = "ridge"
     uses_answers = True
+    least_part = 0.002
 
     ridge: float = 0.0
     _: KW_ONLY

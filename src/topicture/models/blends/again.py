@@ -150,5 +150,7 @@ def _dealt(group: NDArray[np.int64], loads: NDArray[np.int64]) -> NDArray[np.int
 def _asked(member: Annotator, images: Corpus, words: Sequence[str]) -> NDArray[np.float16]:
     own = member.vocabulary_
     blank = sparse.csr_array((len(images), len(own)), dtype=images.captions.dtype)
-    asked = replace(images, vocabulary=own, captions=blank, word_vectors=None, answers=None)
+    asked = replace(
+        images, vocabulary=own, captions=blank, word_vectors=None, answers=None, completeness=None
+    )
     return told_in_words(member.annotate(asked), own.words, words)

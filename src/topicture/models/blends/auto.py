@@ -31,12 +31,7 @@ from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
 from topicture.models.blends.again import Again, taken_over
 from topicture.models.blends.blend import Blend, nats_by_word
-from topicture.models.blends.choice import (
-    PSEUDO_COUNT,
-    choose_blend,
-    judge_choice,
-    word_frequencies_of_folds,
-)
+from topicture.models.blends.choice import PSEUDO_COUNT, choose_blend, judge_choice, word_frequencies_of_folds
 from topicture.models.blends.hidden_answers import HiddenAnswers
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.blends.last_fits import CantLearn, learned
@@ -45,6 +40,7 @@ from topicture.models.blends.members import MEMBERS, FormerRow, members_again, m
 from topicture.models.blends.samples import sample_to_try, thinned
 from topicture.models.blends.trials import Trials, Tried
 from topicture.models.blends.work import AutoStep
+from topicture.models.completion import expected
 from topicture.models.empirical import word_frequencies
 from topicture.models.folds import folds_of
 from topicture.models.look_alikes import look_alikes
@@ -139,6 +135,9 @@ class Auto(Annotator):
         finally:
             del self._groups, self._kept, self._former, self._again
 
+    def _completed(self, corpus: Corpus) -> Corpus:
+        return corpus  # members do, each as it can
+
     def _check_params(self) -> None:
         self._check_whole("n_folds", least=2)
         self._check_positive("budget_seconds", "budget_bytes")
@@ -156,7 +155,9 @@ class Auto(Annotator):
             few = "one sample" if corpus.tagged.any() else "no image"
             raise CorpusError(f"{self.name}: {few} is tagged, too few to learn from; tag at least two")
         rng = np.random.default_rng(self.seed)
-        self.p_w_ = word_frequencies(corpus, PSEUDO_COUNT)
+        # Where captions lack words, members are blended for what is true, not for what happens to be given.
+        probable = expected(corpus)
+        self.p_w_ = word_frequencies(probable, PSEUDO_COUNT)
         sample = sample_to_try(corpus, rng)
         some = corpus if len(sample) == len(corpus) else corpus[sample]
         found = self._taken_over(corpus)
@@ -164,8 +165,8 @@ class Auto(Annotator):
         again = self._again if self.went_on_ else None
         tried, left_out = found or self._raced(corpus, sample, some, rng, deadline, callback)
         inside = self.fold_of_ >= 0
-        p_w = word_frequencies_of_folds(corpus, self.fold_of_)
-        captions, fold_of = sparse.csr_array(corpus.captions[inside]), self.fold_of_[inside]
+        p_w = word_frequencies_of_folds(probable, self.fold_of_)
+        captions, fold_of = sparse.csr_array(probable.captions[inside]), self.fold_of_[inside]
         self.members_: list[Annotator] = []
         while not self.members_:
             if not tried:
@@ -278,7 +279,7 @@ class Auto(Annotator):
         found, single = np.exp(nats_by_word(answers, captions)), np.exp(min(nats))
         self.result_ = f"{why}: perplexity of hidden captions {found:.1f}, best member {single:.1f}"
         weights = dict(zip(kept, self.blend_.weights.tolist(), strict=True))
-        rows = [
+        self.report_ = [
             Row(
                 t.member.title,
                 t.settings,
@@ -290,7 +291,6 @@ class Auto(Annotator):
             )
             for m, t in enumerate(tried)
         ]
-        self.report_ = rows
         self.alone_ = {t.member.title: alone[m].astype(np.float32) for m, t in enumerate(tried)}
         return kept, answers
 

@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from topicture.corpus import Corpus
+from topicture.corpus.digests import digest_of, said_in, views_digest
 from topicture.errors import TopictureError
 from topicture.models.base import Annotator
-from topicture.models.blends.digests import digest_of, said_in, views_digest
 from topicture.models.files import read_model, write_model
 
 __all__ = ["Answered", "KeptTrials"]

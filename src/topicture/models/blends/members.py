@@ -19,17 +19,29 @@ _GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "knn": {"n_neighbours": (30, 300), "power": (2.0, 5.0)},
     "tagprop": {"weights": ("rank", "cosine")},
     "logistic": {"ridge": (3.0, 10.0, 100.0)},
+    "companions": {"ridge": (10.0, 30.0, 100.0)},
     # More would suit words that texts tell, who are many, and cost those that they don't.
     "text-match": {"ridge": (3.0, 10.0)},
     "ridge": {"power": (1.0, 1.5, 2.0)},
 }
-_BOTH_VIEWS = ("knn", "tagprop", "logistic", "ridge", "lsa", "label-spreading", "network", "matching")
+_BOTH_VIEWS = (
+    "knn",
+    "tagprop",
+    "logistic",
+    "companions",
+    "ridge",
+    "lsa",
+    "label-spreading",
+    "network",
+    "matching",
+)
 # By cost. The last ones compile and iterate for long, and are tried only where the time allows.
 MEMBERS = (
     "naive-bayes",
     "knn",
     "tagprop",
     "logistic",
+    "companions",
     "text-match",
     "ridge",
     "lsa",

@@ -8,6 +8,9 @@ Twice as much (in the heat four times), as it was first, cost collections with v
 accuracy: `matching` added 0.06 to 0.07 nats in its heat, and was dropped. Where it is of no use (deep descriptors) it
 added 0.015.
 
+Where many images are tagged less will do, since every word of every caption gains: on 4,493 tagged photos with deep
+descriptors `matching` added 0.004 nats in its heat, which was too little, and 0.02 in the end.
+
 What is told of a blend stays true: it is judged on folds that took no part in its choice. Only who is left to choose
 from depends on the first fold.
 """
@@ -20,15 +23,24 @@ from scipy import sparse
 
 from topicture.models.blends.blend import best_background, cross_fitted, fit_blend, nats_by_word
 
-__all__ = ["RULES", "Alone", "alone", "gain_needed", "gain_of", "of_use", "poor_view"]
+__all__ = [
+    "RULES",
+    "Alone",
+    "alone",
+    "gain_needed",
+    "gain_of",
+    "heat_gain",
+    "of_use",
+    "poor_view",
+]
 
-RULES = 2  # raise it whenever others would be dropped: what an earlier race found then counts no more
+RULES = 3  # raise it whenever others would be dropped: what an earlier race found then counts no more
 _LEAST_GAIN = 1e-3  # nats per word
 _GAIN_PER_SECOND = 1e-3
 _USUAL_IMAGES = 2500  # of a collection that the work is foreseen for; in a smaller one nobody waits for long
+_MANY_TAGGED = 2000  # whoever tagged more has more words to gain, and has waited longer
 _FAR_BEHIND = 0.15  # nats per word
-_GAIN_OF_VIEW = 0.02
-_RIVALS = 3
+_GAIN_OF_VIEW, _RIVALS = 0.02, 3
 _SURE = 2  # the best ones stay in any case: a choice needs some
 
 
@@ -47,10 +59,15 @@ def alone(p: np.ndarray, p_w: np.ndarray, captions: sparse.csr_array) -> Alone:
     return Alone(p, b, nats_by_word(fit_blend([p], np.array([b]), p_w, captions)([p], p_w), captions))
 
 
-def gain_needed(hundredths: float, n_images: int) -> float:
+def gain_needed(hundredths: float, n_images: int, n_tagged: int = 0) -> float:
     """What a member must add whose fit takes so long, as `work` foresees it."""
     seconds = hundredths / 100 * min(n_images / _USUAL_IMAGES, 1.0)
-    return max(_LEAST_GAIN, _GAIN_PER_SECOND * seconds)
+    return max(_LEAST_GAIN, _GAIN_PER_SECOND * seconds * min(_MANY_TAGGED / max(n_tagged, 1), 1.0))
+
+
+def heat_gain(hundredths: float, n_images: int, n_tagged: int = 0) -> float:
+    """The same on a part of the images. With many tags that part only tells who adds nothing at all."""
+    return _LEAST_GAIN if n_tagged > _MANY_TAGGED else gain_needed(hundredths, n_images, n_tagged)
 
 
 def gain_of(

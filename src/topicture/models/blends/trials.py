@@ -18,7 +18,7 @@ from topicture.models.blends.limits.answer_limit import answer_seconds, duration
 from topicture.models.blends.limits.memory_limit import fit_bytes
 from topicture.models.blends.limits.time_limit import OutOfTime, TimeLimit
 from topicture.models.blends.members import Member
-from topicture.models.blends.race import Alone, alone, gain_needed, gain_of, of_use, poor_view
+from topicture.models.blends.race import Alone, alone, gain_needed, gain_of, heat_gain, of_use, poor_view
 from topicture.models.blends.work import Work, work_of
 from topicture.models.em.estimator import EMAnnotator
 from topicture.models.interrupts import all_or_nothing
@@ -133,7 +133,7 @@ class Trials:
         )
 
     def _needed(self, member: Member) -> float:
-        return gain_needed(work_of(member), len(self.corpus))
+        return gain_needed(work_of(member), len(self.corpus), int(self.corpus.tagged.sum()))
 
     @property
     def _refits(self) -> float:
@@ -311,7 +311,7 @@ class Trials:
             alone(self._asked(*side, part, hidden, left).p, self.p_w[0], captions) for side in sides
         )
         gain = gain_of(own, theirs, self.p_w[0], captions, self.half_of[self.fold_of == 0])
-        if gain < self._needed(member):
+        if gain < heat_gain(work_of(member), len(self.corpus), int(self.corpus.tagged.sum())):
             raise _Dropped(f"a heat on {len(rows)} images", own, min(theirs, key=lambda one: one.nats))
 
     def _best(self, tried: Sequence[Answered], rows: np.ndarray) -> int:

@@ -16,6 +16,7 @@ _HUNDREDTHS = {
     "knn": 3,
     "tagprop": 13,
     "logistic": 330,
+    "companions": 375,
     "text-match": 360,
     "ridge": 52,
     "lsa": 54,
@@ -27,7 +28,15 @@ _HUNDREDTHS = {
     "corr-lda": 2800,
 }
 # The same on 200 visual words.
-_OF_WORDS = {"logistic": 18, "ridge": 3, "lsa": 23, "label-spreading": 43, "network": 525, "matching": 2000}
+_OF_WORDS = {
+    "logistic": 18,
+    "companions": 20,
+    "ridge": 3,
+    "lsa": 23,
+    "label-spreading": 43,
+    "network": 525,
+    "matching": 2000,
+}
 _UNKNOWN = 100
 # Share of the members that go on to further folds, as a rule.
 _GOING_ON = 0.4

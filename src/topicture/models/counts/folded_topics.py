@@ -109,6 +109,7 @@ class PLSA(FoldedTopics):
     """
 
     name = "plsa"
+    least_part = 0.05
 
     _: KW_ONLY
     variant: str = "linked"

@@ -207,6 +207,7 @@ class LinkLDA(StochasticAnnotator):
     """
 
     name = "link-lda"
+    least_part = 0.05
     needs = ("visual_words",)
     params_types = (Params,)
 

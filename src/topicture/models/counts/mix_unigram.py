@@ -291,6 +291,7 @@ class MixUnigram(UnigramMixture):
     """
 
     name = "mix-unigram"
+    least_part = 0.05
 
     def transform(self, corpus: Corpus) -> np.ndarray:
         """p(Z | visual words) of every image, (D, K). Captions of the corpus are not looked at."""

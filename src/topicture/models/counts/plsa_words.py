@@ -56,6 +56,7 @@ class PLSAWords(FoldedTopics):
     """
 
     name = "plsa-words"
+    least_part = 0.05
 
     def _learn_topics(self, corpus: Corpus, callback: Callable[[Any], None] | None) -> None:
         captions = self._batches(corpus)

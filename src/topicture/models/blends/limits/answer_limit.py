@@ -94,6 +94,7 @@ _SECONDS: dict[str, Callable[[Any, Sizes], float]] = {
     "knn": _neighbours,
     "tagprop": _neighbours,
     "logistic": _linear,
+    "companions": _linear,
     "ridge": _dense_linear,
     "lsa": _projected,
     "label-spreading": _linked,

@@ -73,6 +73,11 @@ def _linear(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     return _rows(annotator, n, corpus) + 26 * _NUMBER * (n.columns + 1) * n.words + (256 << 20)
 
 
+def _of_pairs(annotator: Any, n: Sizes, corpus: Corpus) -> float:
+    """Beside weights, how words go together, and the root of it."""
+    return _linear(annotator, n, corpus) + 6 * _NUMBER * n.words**2
+
+
 def _all_words_at_once(annotator: Any, n: Sizes, corpus: Corpus) -> float:
     """Targets of all images and words, their residuals and squares."""
     return (
@@ -130,6 +135,7 @@ _BYTES: dict[str, Callable[[Any, Sizes, Corpus], float]] = {
     "knn": _rows,
     "tagprop": _ranked,
     "logistic": _linear,
+    "companions": _of_pairs,
     "text-match": _linear,
     "ridge": _all_words_at_once,
     "lsa": _embedded,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from topicture.corpus import Corpus
+from topicture.corpus.corpus import Corpus
 
 __all__ = ["corpus_digest", "digest_of", "said_in", "views_digest"]
 
@@ -42,13 +42,16 @@ def corpus_digest(corpus: Corpus) -> str:
 
 
 def said_in(corpus: Corpus) -> list[Any]:
-    """What people said, for a digest: captions, and answers where there are any."""
-    return [corpus.captions] if corpus.answers is None else [corpus.captions, "answers", corpus.answers]
+    """What people said, for a digest: captions, and answers and how complete captions are, where that is known."""
+    found = [corpus.captions] if corpus.answers is None else [corpus.captions, "answers", corpus.answers]
+    if corpus.completeness is None:
+        return found
+    return [*found, "completeness", corpus.completeness, "places", corpus.places]
 
 
 def views_digest(corpus: Corpus) -> str:
     """Of all but what people said."""
-    said = ("captions", "answers", "vocabulary")
+    said = ("captions", "answers", "vocabulary", "completeness", "places")
     others = [field.name for field in fields(corpus) if field.name not in said]
     if corpus.word_vectors is None:  # as before there were any: what was tried then is not tried again
         others.remove("word_vectors")
