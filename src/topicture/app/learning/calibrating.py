@@ -121,13 +121,12 @@ def with_omissions(
     photos = _captioned(tags.at(np.asarray(kept)[rows]), np.arange(len(rows)), near)
     if int(photos.asked.sum()) < FEWEST_QUESTIONS:
         return Omissions(corpus)
-    # Not the share of given tags: a photo whose only tag a word is would have none without it, so that share is above
-    # what absent words, which stand beside others, have.
+    # Not the share of given tags: a photo whose only tag a word is would have none without it, so that share may be
+    # above what absent words, which stand beside others, have.
     odds = _how_complete(photos, seed)[0].odds
     n_given, n_found = photos.given.sum(axis=0), (photos.truth & ~photos.given).sum(axis=0)
-    more = (n_given + n_found + 0.5) / (
-        n_given + 0.5
-    )  # captions have the words that answers have found as well
+    # Captions have the words that answers have found as well.
+    more = (n_given + n_found + 0.5) / (n_given + 0.5)
     shares = np.clip(more / (1 + odds), _LEAST_SHARE, 1.0)
     found = tags.denying(corpus, kept).with_omissions(shares, list(places))
     return Omissions(found, near if some is None else None)
