@@ -19,6 +19,8 @@ from topicture.app.verbs.library import Library
 from topicture.errors import TopictureError
 
 OWN_WORDS = tuple(f"soak-{number}" for number in range(6))
+# How often each: every model stays until somebody prunes, and hundreds of them would fill the small disk.
+ACTS = {"answer": 24, "undo": 8, "write": 10, "scan": 6, "annotate": 2, "learn": 2, "prune": 1}
 PROGRAM = "from topicture.app.cli.main import main; main()"
 
 
@@ -39,11 +41,11 @@ def verdict_of(library, photo, word):
 
 
 def work(root, photos, notes, seed, actions):
-    """A person's session: scan, learn, annotate, answer, undo and write at random; ends by being killed, or so."""
+    """A person's session: one act after another at random; ends by being killed, or so."""
     draw, library = random.Random(seed), Library.find(root)
     last = None
     for _ in range(actions):
-        act = draw.choices(("answer", "undo", "write", "scan", "annotate", "learn"), (12, 4, 5, 3, 1, 1))[0]
+        act = draw.choices(tuple(ACTS), tuple(ACTS.values()))[0]
         try:
             if act == "answer":
                 last = _answer(library, photos, notes, draw)
@@ -57,7 +59,7 @@ def work(root, photos, notes, seed, actions):
                 library.learn("knn", regions=False, workers=0)
             elif act == "annotate":
                 library.annotate(workers=0)
-            elif act in ("write", "scan"):
+            elif act in ("write", "scan", "prune"):
                 getattr(library, act)()
         except (TopictureError, OSError) as error:  # busy, or no room
             notes.add(refused=f"{act}: {error}")

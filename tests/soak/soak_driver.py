@@ -190,8 +190,11 @@ class Soak:
 
     def last_look(self):
         """Folders that a killed process was still filling go when the next one is made."""
-        self.library.learn("knn", regions=False, workers=0)
-        self.library.annotate(workers=0)
+        try:
+            self.library.learn("knn", regions=False, workers=0)
+            self.library.annotate(workers=0)
+        except Exception as error:  # what the rounds have found is to be told all the same
+            self.problems.append(f"the last look failed: {type(error).__name__}: {error}")
         self.problems += self._left_behind(lambda path: True)
 
     def _left_behind(self, counts):
@@ -205,9 +208,14 @@ class Soak:
             self.decided[photo, word] = (verdict,)  # told once; what was either is now what it is
 
     def _put_in_by_another(self, photo, word, allowed):
-        """A word about which nothing stands any more, and which the other program wrote back with its next keyword."""
-        sources = {tag.word: tag.source for tag in self.library.tags(photo)}
-        return None in allowed and sources.get(word) == "file"
+        """A word about which nothing stood any more, and which the other program wrote back with its next keyword."""
+        with self.library.reading() as catalog:
+            found_by = catalog.database.execute(
+                "SELECT batches.source FROM tags JOIN words ON words.id = tags.word JOIN decisions AS d "
+                "ON d.id = tags.decision JOIN batches ON batches.id = d.batch WHERE tags.image = ? AND words.word = ?",
+                (self.library.image(photo), word),
+            ).fetchone()
+        return None in allowed and found_by == ("scan",)
 
 
 def main():

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from topicture.atomic.mapped import new_array
 from topicture.errors import CorpusError
 from topicture.models.leading_words import leading_words
 
@@ -93,9 +94,8 @@ def write_postings(
 def _by_word(folder: Path, pairs: np.ndarray, starts: np.ndarray) -> None:
     """Pairs by image (D, K) into the files by word, a part at a time."""
     (D, kept), size = pairs.shape, (pairs.size,)
-    create = np.lib.format.open_memmap
-    images = create(folder / "posting_images.npy", "w+", np.int32, size)
-    log_p = create(folder / "posting_log_p.npy", "w+", pairs.dtype["log_p"], size)
+    images = new_array(folder / "posting_images.npy", np.int32, size)
+    log_p = new_array(folder / "posting_log_p.npy", pairs.dtype["log_p"], size)
     free = starts[:-1].copy()
     step = max(1, _ENTRIES // kept)
     for first in range(0, D, step):

@@ -67,13 +67,16 @@ _NOT_PLACED = (
     "AND settled IN (0, ?) AND probability >= ? AND w * h <= ?)"
 )
 # Words of ours are taken out where they are known to stand, and where something was decided about this very picture:
-# not beside one that merely took the place of another.
+# not beside one that merely took the place of another. Nor where another program put them back after they were
+# rejected, until a person has said what to do about it.
 _UNWANTED = f"""
 FROM written JOIN places USING (path) JOIN words ON words.id = written.word
 LEFT JOIN tags ON tags.image = places.image AND tags.word = written.word AND tags.verdict = 'present'
 WHERE places.gone IS NULL AND tags.image IS NULL
 AND (state = 'planned' OR {_SAID.format(word="written.word")})
 AND EXISTS (SELECT 1 FROM decisions AS d WHERE d.image = places.image AND d.word = written.word)
+AND NOT EXISTS (SELECT 1 FROM conflicts AS c JOIN tags AS t USING (image, word) WHERE c.image = places.image
+                AND c.word = written.word AND c.kind = 'added' AND c.resolved IS NULL AND t.verdict = 'rejected')
 """
 
 

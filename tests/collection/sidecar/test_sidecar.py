@@ -195,7 +195,7 @@ def test_lists_that_we_begin_repeat_what_the_sidecar_says(picture, beside):
     beside.write_bytes(subject("theirs"))
     write_sidecar(picture, add=[Tag("tiger", hierarchy=("Animals", "tiger"))])
     assert values(beside.read_bytes(), "digiKam:TagsList") == ["theirs", "Animals/tiger"]
-    assert write_sidecar(picture, remove=["theirs"]) == SidecarReport(beside, False)
+    assert write_sidecar(picture, remove=["theirs"]) == SidecarReport(beside, False, kept=("theirs",))
     assert not write_sidecar(picture, add=[Tag("theirs")]).changed
     beside.write_bytes(
         beside.read_bytes().replace(b"<rdf:li>theirs</rdf:li>", b"", 1)

@@ -142,6 +142,8 @@ def _write_one(
         # Another program's change since then is left for a scan to find.
         left = outcome.sidecars
         stamp = None if left is None else sidecar_stamp(left)
+        if outcome.kept:  # somebody else says such a word: a scan is to find out, and tell
+            catalog.files.distrust(due.path)
         catalog.sidecar_record.finish(due, stamp, placing, declined=declined)
     sidecar = os.path.relpath(outcome.path, catalog.root)
     return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed

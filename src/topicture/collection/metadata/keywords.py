@@ -73,7 +73,7 @@ def photo_keywords(path: str | os.PathLike, raw_sidecars: Sequence[str] = ()) ->
             beside.take_xmp(read_sidecar(sidecar), sidecar.name)
         except BadXmp as reason:
             beside.miss(sidecar.name, str(reason))
-    return _together(found)
+    return _together(found, printable(sidecar_path(path).name))
 
 
 def embedded_words(path: str | os.PathLike) -> dict[str, tuple[str, ...]]:
@@ -130,6 +130,7 @@ class _Gathered:
         default_factory=dict
     )  # of lists that know trees; words without, too
     own_paths: dict[tuple[str, ...], None] = field(default_factory=dict)  # those that Topicture wrote
+    own: dict[str, None] = field(default_factory=dict)  # words that Topicture wrote
     by_machine: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
     whole: bool = True
@@ -153,6 +154,8 @@ class _Gathered:
         except BadWord as reason:
             self.refuse(where, str(reason))
             return
+        if by not in (None, COPY) and not in_tree:
+            self.own[word] = None
         if by == MACHINE:
             self.by_machine[word] = None
         elif by != COPY:  # a copy says nothing that is not, or was, said elsewhere
@@ -172,7 +175,7 @@ class _Gathered:
             self.take((name,), where)
 
 
-def _together(found: dict[str, _Gathered]) -> Keywords:
+def _together(found: dict[str, _Gathered], written: str) -> Keywords:
     words = {word: None for part in found.values() for word in part.words}
     by_machine = {word: None for part in found.values() for word in part.by_machine if word not in words}
     refused = {line: None for part in found.values() for line in part.refused}
@@ -184,6 +187,7 @@ def _together(found: dict[str, _Gathered]) -> Keywords:
             part.whole,
             frozenset(part.paths),
             frozenset(part.own_paths),
+            frozenset(part.own if name == written else ()),
         )
         for name, part in found.items()
     )

@@ -17,3 +17,4 @@ class WordSource(NamedTuple):
     whole: bool = True
     paths: frozenset[tuple[str, ...]] = frozenset()  # places in trees of tags, the word last
     own_paths: frozenset[tuple[str, ...]] = frozenset()  # those that Topicture wrote
+    own: frozenset[str] = frozenset()  # in the sidecar that we write: words that its record says are ours

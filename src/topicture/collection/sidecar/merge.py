@@ -51,10 +51,11 @@ Path = tuple[str, ...]
 
 @dataclass
 class Changes:
-    """Words that were added and removed, and whether the document differs from before."""
+    """Words that were added, removed, and not removed because others wrote them; and whether anything has changed."""
 
     added: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     touched: bool = False
 
 
@@ -87,6 +88,8 @@ def merge(
         if any(dropped) or ours:
             changes.removed.append(word)
             changes.touched = True
+        if record.is_of_others(word):
+            changes.kept.append(word)
     wanted = [tag for tag in add if not record.stands(tag)]
     in_use = [name for name in ALL_LISTS if name in LISTS or lists.values(name)]
     _write_copies(tree, lists, record, wanted, embedded, places or {})
@@ -129,6 +132,11 @@ class _Record:
     def is_ours(self, word: str) -> bool:
         """Whether it was us who put a word there."""
         return any(struct_field(item, own_field(SUBJECT)) for item in self._of.get(word, ()))
+
+    def is_of_others(self, word: str) -> bool:
+        """Whether somebody else put a word there that we did not, or do not any more."""
+        in_list = word in self._lists.values(SUBJECT) and not self.is_ours(word)
+        return in_list or any(word in leaves for leaves in self._placed_by_others.values())
 
     def stands(self, tag: Tag) -> bool:
         """Whether nothing is to be done for a tag: it stands as wanted, or somebody else wrote the word."""

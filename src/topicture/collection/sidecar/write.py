@@ -31,15 +31,17 @@ _PAUSE = 0.005  # seconds, longer every time
 class SidecarReport:
     """What writing a sidecar did, or would do.
 
-    `added` are words that the sidecar did not have; `removed` words of ours that it no longer has. `changed` is also
-    True where only a region, a probability or who chose a word changed. `sidecars` are (name, size, mtime_ns) of the
-    sidecar as it was left, as a walk finds it (`FoundPhoto.sidecars`); None where another program has changed it since.
+    `added` are words that the sidecar did not have; `removed` words of ours that it no longer has; `kept` words that
+    were to be removed and that others wrote. `changed` is also True where only a region, a probability or who chose a
+    word changed. `sidecars` are (name, size, mtime_ns) of the sidecar as it was left, as a walk finds it
+    (`FoundPhoto.sidecars`); None where another program has changed it since.
     """
 
     path: Path
     changed: bool
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     sidecars: tuple[tuple[str, int, int], ...] | None = field(default=None, compare=False)
 
 
@@ -123,7 +125,12 @@ def write_sidecar(
             if not dry_run and not replace_unchanged(path, before, content):
                 continue
         return SidecarReport(
-            path, changes.touched, tuple(changes.added), tuple(changes.removed), _left(path, content)
+            path,
+            changes.touched,
+            tuple(changes.added),
+            tuple(changes.removed),
+            tuple(changes.kept),
+            _left(path, content),
         )
     raise SidecarError(
         f"{printable(sidecar_path(photo).name)}: another program keeps changing it; try again later"

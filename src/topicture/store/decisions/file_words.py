@@ -7,18 +7,26 @@ A keyword that another program has added is a decision for it. One that another 
 again takes its tag along. But a file never overrules a person: a word that was accepted or rejected here, and that the
 file now contradicts, is a conflict (see `conflicts`). And only a place that was read whole can lack a word: metadata
 that can't be read, or a sidecar that is gone, say nothing.
+
+A program that reads a sidecar before we take a word of ours out, and writes it afterwards, puts that word back together
+with our record of it. It is news as any other, but still ours: as accepted as it was, and to take out once somebody
+says so.
 """
 
 import os
+import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from topicture.collection.metadata.word_sources import WordSource
 from topicture.store.database import Database
-from topicture.store.decisions.decisions import OF_FILES, Decision, Decisions, Tag
+from topicture.store.decisions.decisions import OF_FILES, OURS, Decision, Decisions, Tag
+from topicture.store.decisions.log import Logged
 from topicture.store.decisions.steps import Step
 
 __all__ = ["FileNews", "FileWords"]
+
+_ACCEPTED = f"verdict = 'present' AND source IN ({', '.join(repr(source) for source in OURS)})"
 
 
 class FileNews(NamedTuple):
@@ -32,8 +40,9 @@ class FileNews(NamedTuple):
     gone : words that no longer stand there
     withdrawn : those of them that had come from a file, and take their tag along
     removed, contradicted : words accepted here that are gone, and words rejected here that were put in: conflicts
+    own : (word, was it a model's choice) of those that stand there as ours, and were once accepted here
 
-    `said` and `gone` are as they stand in the file; the others name what a word means since it was merged.
+    `said`, `gone` and `own` are as they stand in the file; the others name what a word means since it was merged.
     """
 
     said: frozenset[tuple[str, str]]
@@ -43,6 +52,7 @@ class FileNews(NamedTuple):
     withdrawn: tuple[str, ...]
     removed: tuple[str, ...]
     contradicted: tuple[str, ...]
+    own: frozenset[tuple[str, bool]]
 
 
 class FileWords:
@@ -63,12 +73,13 @@ class FileWords:
 
     def news(self, path: str, image: int, sources: Iterable[WordSource]) -> FileNews:
         """What it would change if this were noted."""
-        where = os.fsencode(path)
+        where, sources = os.fsencode(path), list(sources)
         former = self._said_at(where, image)
         before = {word for word, _ in former}
         ever = before | self._said_of(image)
         ours = self._written_at(where)
-        said = _said(sources, former, ever | ours.keys())
+        own = self._own(image, sources)
+        said = _said(sources, former, ever | ours.keys() | own.keys())
         now = {word for word, _ in said}
         tags = {tag.word: tag for tag in self._decisions.tags_of(image)}
         meant = self._decisions.merged_words()  # a file may say a word under a name that was given up
@@ -78,14 +89,16 @@ class FileWords:
 
         new = now - before
         withdrawn_before = meanings(new) & self._ever_withdrawn(image)
-        returned = {word for word in withdrawn_before if self._was_withdrawn(image, word)} - tags.keys()
+        returned = {
+            word for word in withdrawn_before if self._withdrawn(image, self._decisions.word_id(word))
+        } - tags.keys()
         unheard = meanings(new - ever - ours.keys()) - returned
         gone = {word for word in before - now if ours.get(word) != "planned"}
         unsaid = meanings(gone) - meanings(now)
         elsewhere = meanings(self._said_of(image, living_but=where))
         return FileNews(
             frozenset(said),
-            added=tuple(sorted(unheard - tags.keys())),
+            added=tuple(sorted(unheard - tags.keys() - meanings(word for word in own if own[word]))),
             returned=tuple(sorted(returned)),
             gone=tuple(sorted(gone)),
             withdrawn=tuple(sorted(word for word in unsaid - elsewhere if _is_of_file(tags.get(word)))),
@@ -93,6 +106,7 @@ class FileWords:
             contradicted=tuple(
                 sorted(word for word in unheard & tags.keys() if tags[word].verdict == "rejected")
             ),
+            own=frozenset(own.items()),
         )
 
     def apply(self, path: str, image: int, news: FileNews, step: Step) -> None:
@@ -108,18 +122,22 @@ class FileWords:
                 [(where, image, ids[word], origin) for word, origin in sorted(news.said)],
             )
             self._follow(where, image, ids.values())
+            self._claim(where, [(ids[word], by_machine) for word, by_machine in news.own])
             self._forget(image, [word for word in news.gone if meant.get(word, word) in news.withdrawn])
             added = [Decision(image, word, "present") for word in news.added]
-            changes = [each for each in added if each.word in ids]
+            own = {word for word, _ in news.own}
+            changes = [each for each in added if each.word in ids.keys() - own]
             changes += [Decision(image, word, "cleared") for word in news.withdrawn]
             self._decisions.decide(changes, "file", step)
             for each in added:
+                number = self._decisions.word_id(each.word)
                 if each.word not in ids:
-                    self._decisions.decide(
-                        [each], self._source("merge", self._decisions.word_id(each.word)), step
-                    )
+                    self._decisions.decide([each], self._source("merge", number), step)
+                elif each.word in own:
+                    self._restore(image, number, self._accepted(image, number), step)
             for word in news.returned:
-                self._restore(image, self._decisions.word_id(word), step)
+                number = self._decisions.word_id(word)
+                self._restore(image, number, self._withdrawn(image, number), step)
             conflicts = self._decisions.conflicts
             conflicts.drop(image, "removed", path, said)
             conflicts.drop(image, "added", path, {meant.get(word, word) for word in news.gone} - said)
@@ -168,6 +186,22 @@ class FileWords:
             ).fetchall()
         )
 
+    def _own(self, image: int, sources: Iterable[WordSource]) -> dict[str, bool]:
+        """Words that sidecars record as ours, and whether they are a model's choice alone.
+
+        Only those that were once accepted here: what another catalog wrote is no more ours than any keyword.
+        """
+        if not any(source.own for source in sources):
+            return {}
+        rows = self._db.execute(
+            "SELECT DISTINCT words.word FROM decisions JOIN words ON words.id = decisions.word "
+            f"WHERE image = ? AND {_ACCEPTED}",
+            (image,),
+        )
+        accepted = {word for (word,) in rows}
+        by_people = {word for source in sources for word in source.words}
+        return {word: word not in by_people for source in sources for word in source.own if word in accepted}
+
     def _ever_withdrawn(self, image: int) -> set[str]:
         rows = self._db.execute(
             "SELECT DISTINCT words.word FROM decisions JOIN words ON words.id = decisions.word "
@@ -176,20 +210,27 @@ class FileWords:
         )
         return {word for (word,) in rows}
 
-    def _was_withdrawn(self, image: int, word: str) -> bool:
-        """Whether a tag is missing only because a file once lacked the word."""
-        standing, before = self._decisions.log.history(image, self._decisions.word_id(word))
+    def _withdrawn(self, image: int, word: int) -> Logged | None:
+        """The tag that is missing only because a file once lacked the word, as it was; None where there is none."""
+        standing, before = self._decisions.log.history(image, word)
         if standing is None or (standing.verdict, standing.source) != ("cleared", "file"):
-            return False
+            return None
         earlier = before[standing.batch]
-        return earlier is not None and earlier.verdict == "present"
+        return earlier if earlier is not None and earlier.verdict == "present" else None
+
+    def _accepted(self, image: int, word: int) -> Logged | None:
+        """How a word was last accepted here: by a person, if ever."""
+        row = self._db.execute(
+            "SELECT batch, verdict, source, model, probability FROM decisions "
+            f"WHERE image = ? AND word = ? AND {_ACCEPTED} ORDER BY source = 'bulk', id DESC LIMIT 1",
+            (image, word),
+        ).fetchone()
+        return None if row is None else Logged(*row)
 
     # --- What it changes -----------------------------------------------------------------------------------
 
-    def _restore(self, image: int, word: int, step: Step) -> None:
+    def _restore(self, image: int, word: int, earlier: Logged | None, step: Step) -> None:
         """The decision as it was, with its source and what the model had said."""
-        standing, before = self._decisions.log.history(image, word)
-        earlier = before[standing.batch] if standing else None
         assert earlier is not None
         self._decisions.log.add(
             image,
@@ -223,6 +264,14 @@ class FileWords:
             "WHERE state = 'done' AND path != ? AND path IN (SELECT path FROM places WHERE image = ?) "
             "AND word = ?",
             [(where, where, image, word) for word in words],
+        )
+
+    def _claim(self, where: bytes, words: Iterable[tuple[int, bool]]) -> None:
+        """What stands there as ours is ours to take out, although we had noted that we did."""
+        now = time.time()
+        self._db.execute_many(
+            "INSERT OR IGNORE INTO written (path, word, state, by_machine, at) VALUES (?, ?, 'done', ?, ?)",
+            [(where, word, by_machine, now) for word, by_machine in words],
         )
 
 

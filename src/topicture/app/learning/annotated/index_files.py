@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from topicture.atomic.mapped import new_array
 from topicture.corpus import Vocabulary
 from topicture.models.neighbours import blocks
 from topicture.search import WordIndex
@@ -49,7 +50,7 @@ def write_index(
     if earlier is not None and known is None:
         return
     scratch = folder / "features.npy"
-    rows = np.lib.format.open_memmap(scratch, "w+", np.float16, (len(every), descriptor.shape[1]))
+    rows = new_array(scratch, np.float16, (len(every), descriptor.shape[1]))
     place = np.argsort(order, kind="stable")  # of each photo in the index
     for block in blocks(n_earlier, 8 * rows.shape[1], BLOCK_BYTES):
         assert known is not None
