@@ -177,7 +177,7 @@ class Disk:
         here = [path for path in paths if isinstance(path, bytes) and os.fsencode(self.root) in path]
         assert not here, f"not understood yet: {arguments}"
 
-    _pwritev = _copy_file_range = _fallocate = _link = _linkat = _symlink = _symlinkat = _truncate = _unknown
+    _pwritev = _copy_file_range = _link = _linkat = _symlink = _symlinkat = _truncate = _unknown
     _open = _creat = _unknown
 
     def _sendfile(self, arguments, result):
@@ -202,6 +202,13 @@ class Disk:
     def _ftruncate(self, arguments, result):
         if (file := self.open.get(arguments[0][0])) is not None and file.inode != -1:
             self._resize(file.inode, arguments[1])
+
+    def _fallocate(self, arguments, result):
+        if (file := self.open.get(arguments[0][0])) is not None and file.inode != -1:
+            mode, offset, length = arguments[1:]
+            assert mode == 0, f"not understood yet: {arguments}"
+            self.now[file.inode] = self.now[file.inode].ljust(offset + length, b"\0")
+            self.steps.append(Size(file.inode, offset + length, grows=True))
 
     def _resize(self, inode, size):
         self.now[inode] = self.now[inode][:size].ljust(size, b"\0")
