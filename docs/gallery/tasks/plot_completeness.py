@@ -14,7 +14,7 @@ missing words settle it.
 import numpy as np
 
 from topicture.annotations.figures.style import level, panels
-from topicture.annotations.shift.completeness import fit_completeness, odds_by_stratum
+from topicture.annotations.shift.how_complete import Questions, fit_completeness
 
 rng = np.random.default_rng(0)
 n_photos, n_words, c = 3000, 20, 0.6
@@ -28,17 +28,12 @@ m = p * c  # what a model that learns from tags predicts
 
 photo, word = np.nonzero(~given & (m > 0.1))
 order = rng.permutation(len(photo))
-absent_odds = odds_by_stratum(m, given)
 asked = [5, 10, 20, 50, 100, 200, 500]
 found = []
 for n in asked:
     few = order[:n]
-    answers = true[photo[few], word[few]]
-    found.append(
-        fit_completeness(
-            m[photo[few], word[few]], word[few], answers, given.sum(axis=0).astype(float), absent_odds
-        )
-    )
+    asked_about = Questions(photo[few], word[few], true[photo[few], word[few]])
+    found.append(fit_completeness(m, given, asked_about))
 
 figure, (axes,) = panels(["share of true tags that were given, as learned"], (6, 3))
 axes.errorbar(

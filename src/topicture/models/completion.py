@@ -4,13 +4,14 @@ y: the word is true of the image, t: its caption has it, c_w = P(t = 1 | y = 1),
 the image): what it looks like, where it is from, and the other words of its caption. Then P(y = 1 | all else) = m / c,
 and the targets are
 
-    r_iw = t_iw + (1 - t_iw) a_iw,     p = min(m / c, most),     a = p (1 - c^3) / (1 - p c^3),
+    r_iw = t_iw + (1 - t_iw) a_iw,     p = min(m / c_w, most),     a = p (1 - C^3) / (1 - p C^3),
 
-0 where somebody said no. With c in place of c^3 that is rho, the posterior given that the word is absent, on which word
-frequencies, the weights of a blend and the probabilities that are told rest. As a target of models it is worse, for
-this reason: the target's mean given all else is m + (1 - m) a, and of its variance m (1 - m) (1 - a)^2 is chance alone.
-The larger a, the less of chance, and the mean still rises with p, so that it ranks the images of a word as p does.
-c = 1 is absent means no.
+C the share of all true tags that captions hold; 0 where somebody said no. With c_w in place of C^3 that is rho, the
+posterior given that the word is absent, on which word frequencies, the weights of a blend and the probabilities that
+are told rest. As a target of models it is worse, for this reason: the target's mean given all else is m + (1 - m) a,
+and of its variance m (1 - m) (1 - a)^2 is chance alone. The larger a, the less of chance, and the mean still rises with
+p, so that it ranks the images of a word as p does. That holds for a word that is hardly ever left out as well, so one
+C serves for all: rare words, which chance troubles most, gain by it. Complete captions, C = 1, stay as they are.
 
 m is told by ridge regression of each caption word on all else, of each image by all others. With z_i the centred row of
 looks, folders (0 or 1) and caption words, penalties Lambda, P = (Z'Z + Lambda)^-1 and U = ZP, regressing word w on all
@@ -50,7 +51,7 @@ _MOST_LOOKS = 256  # columns
 _MOST_FOLDERS = _MOST_WORDS = 400  # columns: the largest folders, the commonest words
 _MOST_COLUMNS = _MOST_LOOKS + _MOST_FOLDERS + _MOST_WORDS
 _SAMPLE = 5000  # images that the axes of looks are found from
-_SHARPNESS = 3.0  # the power of c
+_SHARPNESS = 3.0  # the power of C
 _MOST = 0.98  # of p: nothing is certain that nobody has said
 _LEAST = 0.002  # parts of words below this are dropped
 _LEAST_OF_MANY = 0.02  # where tables are large
@@ -90,15 +91,15 @@ def completed(corpus: Corpus, least: float = 0.0) -> Corpus:
 
     The same where captions are complete.
     """
-    return _with_parts(corpus, _SHARPNESS, least)
+    return _with_parts(corpus, least, sharp=True)
 
 
 def expected(corpus: Corpus) -> Corpus:
     """The corpus with words as far as they are true, rho: what is counted, and what blends are weighed on."""
-    return _with_parts(corpus, 1.0, 0.0)
+    return _with_parts(corpus, 0.0, sharp=False)
 
 
-def _with_parts(corpus: Corpus, power: float, least: float) -> Corpus:
+def _with_parts(corpus: Corpus, least: float, *, sharp: bool) -> Corpus:
     """Members of a blend are asked about the same folds: the last presences are kept."""
     if corpus.completeness is None:
         return corpus
@@ -109,11 +110,18 @@ def _with_parts(corpus: Corpus, power: float, least: float) -> Corpus:
     if found is None:
         found = _presences(corpus)
         _keep(key, found)
-    c, p = corpus.completeness[found.indices] ** power, found.data
+    p: np.ndarray = found.data
+    c = _overall(corpus) ** _SHARPNESS if sharp else corpus.completeness[found.indices]
     parts = p * (1 - c) / (1 - p * c)
     parts[parts < max(least, _LEAST)] = 0
     probable = sparse.csr_array((parts, found.indices, found.indptr), shape=found.shape)
     return corpus.with_omissions(None).with_captions(canonical(corpus.captions + probable))
+
+
+def _overall(corpus: Corpus) -> float:
+    """C."""
+    given = np.asarray(corpus.captions.sum(axis=0)).ravel()
+    return float(given.sum() / (given / corpus.completeness).sum())
 
 
 def all_else(corpus: Corpus) -> AllElse:

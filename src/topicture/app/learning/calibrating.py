@@ -9,16 +9,9 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import JudgedPairs, Presence, cross_fitted
 from topicture.annotations.choice.trials import HeldOut, held_out
 from topicture.annotations.shift.calibration import Calibration, calibrate
-from topicture.annotations.shift.completeness import (
-    Completeness,
-    false_rate,
-    fit_completeness,
-    fit_photo_slope,
-    left_out,
-    odds_by_stratum,
-    rightly_given,
-)
+from topicture.annotations.shift.completeness import Completeness, false_rate, left_out, rightly_given
 from topicture.annotations.shift.evidence import Evidence, Untagged
+from topicture.annotations.shift.how_complete import Questions, fit_completeness
 from topicture.annotations.shift.worlds import FarWorld
 from topicture.app.learning.choosing import images_to_judge
 from topicture.app.learning.training_tags import TrainingTags
@@ -198,13 +191,9 @@ def _how_complete(photos: _Captioned, seed: int) -> tuple[Completeness, Floats]:
     """How complete captions are by what was answered, and the m (n, V) that answers were compared with."""
     m = np.clip(photos.honest(photos.given, seed), 0, 1 - 1e-6)
     row, word = np.nonzero(photos.asked)
-    yes, n_tags = photos.truth[row, word], photos.given.sum(axis=1)
     weight = None if photos.lots is None else np.asarray(photos.lots[row, word]).ravel()
-    slope = fit_photo_slope(m[row, word], yes, n_tags[row], float(n_tags.mean()))
-    m = slope.tilted(m, n_tags[:, None])
-    counts = photos.given.sum(axis=0).astype(np.float64)
-    odds = odds_by_stratum(m, photos.given)
-    return fit_completeness(m[row, word], word, yes, counts, odds, slope, weight), m
+    asked = Questions(row, word, np.asarray(photos.truth[row, word], bool), weight)
+    return fit_completeness(m, photos.given, asked), m
 
 
 def _completed(
@@ -222,7 +211,7 @@ def _completed(
     found, m = _how_complete(both, seed)
     given, n_tags = photos.given, photos.given.sum(axis=1)
     e = false_rate(tags.taken_back, int((~given).sum()))
-    targets = np.where(given, 1.0, np.minimum(found.odds * m / (1 - m), 1.0))
+    targets = np.where(given, 1.0, found.left_out(m, n_tags))
     for _ in range(EM_STEPS):
         targets = np.where(photos.answered, photos.truth, targets)
         p_now, c = photos.honest(targets, seed), found.of_photos(n_tags)

@@ -1,0 +1,195 @@
+"""How complete tags are, from answers: recovery, the most probable line by its gradient, shares by enumeration."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from topicture.annotations.shift.completeness import STRATA, PhotoSlope, bent
+from topicture.annotations.shift.how_complete import Questions, _line, fit_completeness
+
+
+def test_answers_recover_completeness(rng):
+    """300 answers: all words together within 0.05, the 20 words within 0.1 on average."""
+    n_words = 20
+    c = rng.uniform(0.3, 0.7, n_words)
+    p = expit(rng.normal(-1.5, 1.5, (2000, n_words)))
+    y = rng.random(p.shape) < p
+    given = y & (rng.random(p.shape) < c)
+    m = p * c
+    photo, word = np.nonzero(~given)
+    stratum = np.digitize(m[photo, word], (0.02, 0.05, 0.1, 0.2, 0.35))
+    drawn = np.concatenate([rng.choice(np.flatnonzero(stratum == s), 50, replace=False) for s in range(6)])
+    photo, word = photo[drawn], word[drawn]
+    found = fit_completeness(m, given, Questions(photo, word, y[photo, word]))
+    assert found.overall == pytest.approx(given.sum() / y.sum(), abs=0.05)
+    assert np.abs(found.words - given.sum(axis=0) / y.sum(axis=0)).mean() < 0.1
+    assert found.n_questions == 300
+    assert 0 < found.overall_deviation < 0.05
+
+
+def test_all_together_stay_right_where_the_surest_words_are_less_often_left_out(rng):
+    """Odds above 0.35 promise more than comes true: what is said of other strata must not suffer."""
+    c, errors = 0.3, []
+    for _ in range(10):
+        p = expit(rng.normal(-3, 2, (3000, 20)))
+        y = rng.random(p.shape) < p
+        given = y & (rng.random(p.shape) < np.where(p > 0.6, 0.6, c))
+        m = np.minimum(p * c, 0.9) * np.where(p > 0.6, 2, 1)
+        photo, word = np.nonzero(~given)
+        stratum = np.digitize(m[photo, word], STRATA)
+        drawn = np.concatenate([rng.choice(np.flatnonzero(stratum == s), 50) for s in np.unique(stratum)])
+        photo, word = photo[drawn], word[drawn]
+        found = fit_completeness(m, given, Questions(photo, word, y[photo, word]))
+        errors.append(found.overall - given.sum() / y.sum())
+        assert 0 < found.overall_deviation < 0.1
+    assert abs(np.mean(errors)) < 0.03
+
+
+def test_questions_drawn_by_another_probability_count_by_what_they_stand_for(rng):
+    """Many of those with a low probability now had a high one when they were drawn, and more is true of them."""
+    c, errors, blind = 0.4, [], []
+    for _ in range(10):
+        p = expit(rng.normal(-4, 2, (3000, 20)))
+        y = rng.random(p.shape) < p
+        given = y & (rng.random(p.shape) < c)
+        told = p * c  # when questions were drawn; today's m is rougher
+        m = expit(np.log(told / (1 - told)) * 0.6 + rng.normal(0, 0.8, p.shape) - 1.5)
+        m *= given.sum() / m.sum()
+        photo, word = np.nonzero(~given)
+        stratum = np.digitize(told[photo, word], STRATA)
+        drawn, weight = [], []
+        for s, n in enumerate((20, 20, 40, 80, 100, 40)):
+            inside = np.flatnonzero(stratum == s)
+            n = min(n, len(inside))
+            drawn.append(rng.choice(inside, n, replace=False))
+            weight.append(np.full(n, len(inside) / max(n, 1)))
+        photo, word = photo[np.concatenate(drawn)], word[np.concatenate(drawn)]
+        asked = Questions(photo, word, y[photo, word], np.concatenate(weight))
+        true = given.sum() / y.sum()
+        errors.append(fit_completeness(m, given, asked).overall - true)
+        blind.append(fit_completeness(m, given, asked._replace(weight=None)).overall - true)
+    assert abs(np.mean(errors)) < 0.06
+    assert abs(np.mean(errors)) < 0.5 * abs(np.mean(blind))
+
+
+def test_common_words_that_are_left_out_more_often_are_found_out(rng):
+    """Of a word that nobody was asked about, its frequency tells."""
+    n_words = 30
+    frequency = np.geomspace(0.02, 0.5, n_words)
+    c = 0.9 - 0.6 * np.linspace(0, 1, n_words)
+    m = np.clip(frequency * rng.uniform(0.2, 1.8, (3000, n_words)), 0, 0.9) * c
+    y = rng.random(m.shape) < m / c
+    given = y & (rng.random(m.shape) < c)
+    photo, word = np.nonzero(~given & (np.arange(n_words) % 5 > 0))
+    drawn = rng.choice(len(word), 600, replace=False)
+    photo, word = photo[drawn], word[drawn]
+    found = fit_completeness(m, given, Questions(photo, word, y[photo, word]))
+    assert found.words[25] < found.words[5] - 0.1  # neither was asked about
+    assert np.abs(found.words - c).mean() < 0.15
+
+
+def test_photos_with_many_tags_are_found_more_complete(rng):
+    """Of photos with one tag far more was left out: g is found, and c of each photo is nearer the truth than one c."""
+    p = expit(rng.normal(-2, 1.5, (3000, 20)))
+    y = rng.random(p.shape) < p
+    care = rng.choice([0.2, 0.8], 3000)
+    given = y & (rng.random(p.shape) < care[:, None])
+    n_tags = given.sum(axis=1)
+    m = p * 0.5  # what a model of the photo alone can tell
+    photo, word = np.nonzero(~given)
+    drawn = rng.choice(np.flatnonzero(m[photo, word] < 0.35), 600, replace=False)
+    photo, word = photo[drawn], word[drawn]
+    found = fit_completeness(m, given, Questions(photo, word, y[photo, word]))
+    assert found.photos.slope < -0.1
+    c = found.of_photos(n_tags)
+    assert c.shape == p.shape
+    assert c[n_tags >= 5].mean() > c[n_tags <= 1].mean() + 0.2
+    truth = y[~given]
+
+    def log_likelihood(rho):
+        return np.where(truth, np.log(rho[~given]), np.log1p(-rho[~given])).sum()
+
+    flat = found._replace(photos=PhotoSlope())
+    assert log_likelihood(found.left_out(m, n_tags)) > log_likelihood(flat.left_out(m, n_tags)) + 20
+    assert found.overall == pytest.approx(given.sum() / y.sum(), abs=0.06)
+
+
+def test_the_same_number_of_tags_everywhere_tells_no_slope(rng):
+    given = np.eye(3, dtype=bool)[np.arange(60) % 3]
+    row, word = np.nonzero(~given)
+    found = fit_completeness(np.full((60, 3), 0.2), given, Questions(row, word, row % 4 == 0))
+    assert found.photos.slope == pytest.approx(0.0, abs=1e-6)
+
+
+def test_only_no_means_nearly_complete():
+    given = np.arange(300)[:, None] < 100
+    row = np.arange(100, 300)
+    asked = Questions(row, np.zeros(200, int), np.zeros(200, bool))
+    found = fit_completeness(np.full((300, 1), 0.4), given, asked)
+    assert found.overall > 0.9
+    assert found.words[0] > 0.95
+    assert found.left_out(np.full((1, 1), 0.4), [1])[0, 0] < 0.05
+
+
+def test_the_line_is_the_most_probable_one(rng):
+    """The gradient that the search follows is that of the posterior, by automatic differentiation."""
+    odds, z_word, z_photo = rng.uniform(0.02, 2, 80), rng.normal(size=80), rng.normal(size=80)
+    yes, counted = rng.random(80) < 0.5 * bent(odds), rng.uniform(0.5, 1.5, 80)
+    found = _line(odds, z_word, z_photo, yes, counted)
+
+    def height(line):
+        u = odds * jnp.exp(line[0] + line[1] * z_word + line[2] * z_photo)
+        rho = u / (1 + (u / 0.95) ** 2.5) ** (1 / 2.5)
+        told = counted @ jnp.where(yes, jnp.log(rho), jnp.log1p(-rho))
+        return told - line[0] ** 2 / 8 - line[1] ** 2 / 2 - line[2] ** 2 / 0.5
+
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(np.asarray(jax.grad(height)(jnp.asarray(found))), 0, atol=1e-2)
+
+
+def test_the_share_of_a_word_is_its_posterior_mean_by_enumeration(rng):
+    """Over the grid of kappa, with S_w summed anew at each: the power law near the middle is close to it."""
+    m = rng.uniform(0.01, 0.6, (400, 2))
+    given = rng.random(m.shape) < m
+    row, word = np.nonzero(~given)
+    few = rng.permutation(len(row))[:40]
+    asked = Questions(row[few], word[few], rng.random(40) < 0.3)
+    found = fit_completeness(m, given, asked)
+    n_given, n_tags = given.sum(axis=0), given.sum(axis=1)
+    z = np.log(n_given + 0.5)
+    z -= np.average(z, weights=n_given + 0.5)
+    odds = m / (1 - m) * found.photos.factor(n_tags)[:, None]
+    pair = asked.row, asked.word
+    z_photo = PhotoSlope(0.0, n_tags.mean()).z(n_tags)[asked.row]
+    stratum = np.digitize(m[pair], STRATA)
+    line = _line(m[pair] / (1 - m[pair]), z[asked.word], z_photo, asked.yes, np.ones(40))
+    grid = np.linspace(np.log(1e-3), np.log(50), 200)
+    for one in range(2):
+        mine, absent = asked.word == one, ~given[:, one]
+        rho = bent(odds[asked.row[mine], one][:, None] * np.exp(grid))
+        weight = np.where(asked.yes[mine][:, None], rho, 1 - rho).prod(axis=0)
+        weight = weight * np.exp(-((grid - line[0] - line[1] * z[one]) ** 2) / 0.2)
+        left = np.array([bent(np.exp(g) * odds[absent, one]).sum() for g in grid])
+        expected = np.average(n_given[one] / (n_given[one] + left), weights=weight)
+        assert found.words[one] == pytest.approx(expected, abs=0.003)
+    assert len(np.unique(stratum)) > 3
+
+
+def test_estimates_that_are_off_do_not_tell_that_more_is_left_out(rng):
+    """m is off by a factor for every pair, as a model's are: all together within a hundredth or two on average."""
+    errors = []
+    for _ in range(8):
+        p = expit(rng.normal(-2, 2, (2000, 20)))
+        y = rng.random(p.shape) < p
+        given = y & (rng.random(p.shape) < 0.4)
+        rough = np.exp(rng.normal(0, 0.5, p.shape)) * p
+        borders = np.quantile(rough, np.linspace(0, 1, 60)[1:-1])
+        at = np.digitize(rough, borders)
+        m = (np.bincount(at.ravel(), given.ravel()) / np.bincount(at.ravel()))[at]  # what of those is given
+        row, word = np.nonzero(~given)
+        few = rng.choice(np.flatnonzero(m[row, word] > 0.02), 400, replace=False)
+        asked = Questions(row[few], word[few], y[row[few], word[few]])
+        errors.append(fit_completeness(m, given, asked).overall - given.sum() / y.sum())
+    assert abs(np.mean(errors)) < 0.025 + 2 * np.std(errors) / np.sqrt(8)
