@@ -85,8 +85,13 @@ def _cells(found: Runs) -> list[str]:
         *(f"{n} / {right / n:.0%}" if n else "none" for n, right in accepted),
         ", ".join(_promised(found)),
         with_error(np.array([100 * one["error"] for one in found]), 1),
-        with_error(np.array([100 * one["claimed"] for one in found]), 1),
+        with_error(np.array(claimed), 1) if (claimed := _claimed(found)) else "not measured",
     ]
+
+
+def _claimed(found: Runs) -> list[float]:
+    """In points; empty where `evaluate` says that nothing was measured."""
+    return [100 * one["claimed"] for one in found if one["claimed"] is not None]
 
 
 def _accepted(found: Runs, k: int) -> tuple[int, int]:
@@ -111,7 +116,7 @@ def _verdict(name: str, found: Runs) -> str:
     error = float(np.mean([one["error"] for one in found]))
     if error > MOST_ERROR:
         faults.append(f"promises are {100 * error:.1f} points off")
-    gap = float(np.mean([abs(one["error"] - one["claimed"]) for one in found]))
+    gap = float(np.mean([abs(one["error"] - one["claimed"]) for one in found])) if _claimed(found) else 0
     if gap > MOST_ERROR:
         faults.append(f"claims are {100 * gap:.1f} points off")
     return f"{name}: " + (", ".join(faults) if faults else "holds")

@@ -26,12 +26,14 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 __all__ = [
+    "N_PARTS",
     "SPREADS",
     "TOLD_SPREADS",
     "Answered",
     "Posterior",
     "Sample",
     "Spread",
+    "corrected_by_others",
     "fit_answered",
     "fit_posterior",
     "fit_spread",
@@ -40,6 +42,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 Sample = tuple[Floats, NDArray[np.int64], Any]  # promised presence, word and truth of pairs (n,)
 
+N_PARTS = 3  # in which answers judge what others have taught
 _EDGE = 1e-6
 _CENTRES = np.arange(-1.0, 6.0)
 _GRID = np.linspace(-8, 8, 161)
@@ -136,6 +139,17 @@ def fit_answered(
     if not len(word):
         return Answered.nothing(n_words)
     return _fit(presence, word, truth, n_words, spread or Spread()).answered
+
+
+def corrected_by_others(answers: Sample, n_words: int, spread: Spread) -> Floats:
+    """What is told of answered pairs (n,), each corrected by the answers of other parts."""
+    presence, word, truth = answers
+    found, part_of = presence.copy(), np.arange(len(presence)) % N_PARTS
+    for part in range(N_PARTS):
+        others, own = part_of != part, part_of == part
+        told = fit_answered(presence[others], word[others], truth[others], n_words, spread)
+        found[own] = told.at(presence[own], word[own])
+    return found
 
 
 def fit_posterior(

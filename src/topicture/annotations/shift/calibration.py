@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import JudgedPairs, Presence, cross_fitted, fit_presence
 from topicture.annotations.choice.trials import HeldOut
 from topicture.annotations.shift.answered import (
+    N_PARTS,
     TOLD_SPREADS,
     Answered,
     Posterior,
     Sample,
+    corrected_by_others,
     fit_answered,
     fit_posterior,
     fit_spread,
@@ -46,7 +48,6 @@ SUGGESTED = 0.3  # from this presence on
 CAUTION = 1.28  # standard deviations: nine in ten such promises should hold
 OWN_ANSWERS = 5.0  # answers about a word that its bound counts for, where they say less
 FIRM = 1000.0  # pairs that a bound counts for
-N_PARTS = 3  # in which answers judge terms that others have taught
 
 
 class Calibration(NamedTuple):
@@ -216,7 +217,8 @@ def _with_answers(
     here = asked[rows]
     answers = JudgedPairs.of(presence, np.asarray(evidence.truth[rows], np.float64), here)
     sample = (answers.presence, answers.word, answers.truth)
-    answered = fit_answered(*sample, present.shape[1], fit_spread([sample], present.shape[1], TOLD_SPREADS))
+    spread = fit_spread([sample], present.shape[1], TOLD_SPREADS)
+    answered = fit_answered(*sample, present.shape[1], spread)
     promises = None
     if samples is not None and evidence.untagged is not None:
         posterior = fit_posterior(*sample, present.shape[1], fit_spread([*samples, sample], present.shape[1]))
@@ -234,7 +236,10 @@ def _with_answers(
             ),
         ]
     )
-    return found._replace(answered=answered), pairs, pairs if promises is None else promises
+    judged = pairs
+    if found.marks is not None and len(rows):  # nothing but answers was ever compared with what marks tell
+        judged = answers._replace(presence=corrected_by_others(sample, present.shape[1], spread))
+    return found._replace(answered=answered), judged, pairs if promises is None else promises
 
 
 def _counted_on(

@@ -8,13 +8,19 @@ tells the tagged photos of each word from all others, which count as 0,
 
 Let u be the number of unlabelled photos that have a higher f than a photo: its rank. Presence falls with it,
 
-    P(u) = top / (1 + (u / a)^b),     n_w = sum over u of P(u),
+    P(u) = top g(u),     g(u) = 1 / (1 + (u / a)^b),     n_w = sum over u of P(u),
 
 n_w being the number of unlabelled photos with the tag. Tagged photos are thought a random sample of those with the tag:
 their ranks, each with the score that it would have had untagged, (1 - h_i) times the one with the photo left out, have
-the density P(u) / n_w. P is its mean under the posterior of a and b, ln a flat and ln b ~ N(ln 1.5, 0.09), on a grid.
-How pure the first ranks are, `top`, no tagged photo can tell: 0.97 is what was seen in made-up libraries (section on
-photos that are no random sample in docs/models.md), until answers correct it (`answered`).
+the density P(u) / n_w. P is its mean under the posterior of a and b, ln a flat and ln b ~ N(ln 1.8, 0.16), on a grid.
+
+How pure the first ranks are, `top`, no tagged photo can tell: it cancels in the density. What tags of libraries showed
+(section on photos that are no random sample in docs/models.md) stands in until answers correct it (`answered`). Where
+presence falls off steeply, and not on far more photos than were tagged, the tag is a kind of looks and the first ranks
+are pure, 0.97. Else looks tell the tag badly; then n_w is thought to be 2.5 times the n photos that were tagged:
+
+    top = s 0.97 + (1 - s) min(0.97, 2.5 n / G),     G = sum over u of g(u),
+    s / (1 - s) = (b / 2.5)^20 exp( - ln(G / 2.5 n)^2 / (2 0.6^2) ),     the last factor 1 where G < 2.5 n.
 
 Symbol -> code, shape:  W -> weights K V | mean -> offset V | f at some ranks, P there -> scores, presence, both V G
 """
@@ -33,11 +39,15 @@ Bools = NDArray[np.bool_]
 
 N_AXES = 128  # K; with more, photos that were learned from as unlabelled would be told by heart
 TOP = 0.97
+_STEEP, _HOW_STEEP = 2.5, 20.0  # b from which on a tag is a kind of looks, and how sharp a border that is
+_USUAL_SIZE, _SIZE_DEVIATION = (
+    2.5,
+    0.8,
+)  # untagged photos with a tag per tagged one, and the spread of its logarithm
 COUNTED_ON = 0.9  # share of what is told that may be counted on before any answer
 MOST_COUNTED = 2000  # photos that it is counted on
-_FEW_WORDS = 2
 _SLOPES = np.geomspace(1.2, 8.0, 25)  # b
-_USUAL_SLOPE, _SLOPE_DEVIATION = 1.5, 0.3
+_USUAL_SLOPE, _SLOPE_DEVIATION = 1.8, 0.4
 _N_WIDTHS, _N_RANKS = 80, 100
 
 
@@ -61,8 +71,11 @@ class Marks(NamedTuple):
 
 
 def are_marks(given: Any) -> bool:
-    """Whether one or two words, never together, are all that photos (D, V) carry: too few groups to tell by."""
-    return bool(given.shape[1] <= _FEW_WORDS and (given.sum(axis=1) <= 1).all())
+    """Whether no photo (D, V) carries two words: then none says what it lacks.
+
+    Photos in one of so many categories look just the same. What looks tell of untagged photos can't decide which it is.
+    """
+    return bool((given.sum(axis=1) <= 1).all())
 
 
 def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:
@@ -93,16 +106,22 @@ def presence_by_rank(ranks: Any, n_unlabelled: int) -> Any:
     widths = np.geomspace(0.5, 2 * n_unlabelled, _N_WIDTHS)
     a, b = (grid.ravel() for grid in np.meshgrid(widths, _SLOPES))  # (W,)
     every, weight = _spread_out(n_unlabelled)
-    log_n = np.log((weight / (1 + (every / a[:, None]) ** b[:, None])).sum(axis=1))
-    seen = np.asarray(ranks, np.float64) + 0.5
+    sizes = (weight / (1 + (every / a[:, None]) ** b[:, None])).sum(axis=1)
+    log_n, seen = np.log(sizes), np.asarray(ranks, np.float64) + 0.5
     log_density = -np.log1p((seen / a[:, None]) ** b[:, None]).sum(axis=1) - len(seen) * log_n
     log_density -= (np.log(b) - np.log(_USUAL_SLOPE)) ** 2 / (2 * _SLOPE_DEVIATION**2)
     posterior = np.exp(log_density - log_density.max())
     posterior /= posterior.sum()
+    usual = _USUAL_SIZE * len(seen) / sizes
+    pure = (b / _STEEP) ** _HOW_STEEP * np.exp(
+        -(np.minimum(np.log(usual), 0) ** 2) / (2 * _SIZE_DEVIATION**2)
+    )
+    share = pure / (1 + pure)
+    top = share * TOP + (1 - share) * np.minimum(TOP, usual)
 
     def presence(at: Any) -> Floats:
         u = np.asarray(at, np.float64) + 0.5
-        return TOP * (posterior[:, None] / (1 + (u / a[:, None]) ** b[:, None])).sum(axis=0)
+        return np.asarray(((posterior * top)[:, None] / (1 + (u / a[:, None]) ** b[:, None])).sum(axis=0))
 
     return presence
 
