@@ -115,6 +115,23 @@ def test_words_that_never_occur_together_are_marks():
     assert not are_marks(np.array([[1, 1], [0, 1]]))
 
 
+def test_two_words_that_people_accepted_for_one_photo_change_nothing():
+    """Owners' captions decide; and a photo in a hundred that shows both things does not make the others complete."""
+    given = np.zeros((120, 3))
+    given[np.arange(100), np.arange(100) % 3] = 1
+    given[100:, :2] = 1
+    captioned = np.arange(120) < 100
+    assert not are_marks(given)
+    assert are_marks(given, captioned)
+    given[0] = 1
+    assert are_marks(given, captioned)
+    given[:10] = 1
+    assert not are_marks(given, captioned)
+    assert not are_marks(
+        given, np.zeros(120, bool)
+    )  # nobody gave a caption: what was accepted is all there is
+
+
 def test_a_photo_is_told_the_same_by_itself(rng):
     rows, _, given = looks(rng)
     marks = fit_marks(rows, given, ~given.any(axis=1))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from photo_folder import N_TAGGED, copy_library, learn, make_library, words_of
 
-from topicture.app.cli.deciding.review_loop import audit_in_terminal
+from topicture.app.cli.deciding.review_loop import ask_in_terminal, audit_in_terminal
+from topicture.app.console.tables import print_questions
 from topicture.app.learning.training_tags import gather
 from topicture.app.verbs.asking.auditing import audit_sample
 from topicture.app.verbs.asking.drawing_lots import (
@@ -141,6 +142,32 @@ def test_missing_words_come_most_probable_first(library):
     assert [q.probability for q in asked] == sorted((q.probability for q in asked), reverse=True)
     assert {q.word for q in of_word} == {"sea"}
     assert library.queue("missing", limit=10) == asked
+
+
+def test_words_that_tagged_photos_lack_are_marked_in_every_order(library):
+    assert all(q.left_out for q in library.queue("missing", limit=10))
+    assert not any(q.left_out for q in library.queue("certain", limit=100))  # about untagged photos
+    mixed = library.mixed(library.queue("random", limit=20))
+    assert [q.left_out for q in mixed] == [q.drawn is not None for q in mixed]
+    library.annotate(everything=True, threshold=0.05, workers=0)
+    for order in ("uncertain", "certain", "teaching", "random"):
+        asked = library.queue(order, limit=1000)
+        assert {q.left_out for q in asked} == {True, False}
+        assert all(q.left_out == (number(q.path) < N_TAGGED) for q in asked)
+
+
+@pytest.mark.parametrize("order", ["missing", "random"])
+def test_the_terminal_asks_whether_it_was_left_out(library, order, capsys):
+    questions = library.mixed(library.queue(order, limit=20))
+    said = []
+    ask_in_terminal(library, questions, read_key=lambda: "s", say=said.append)
+    print_questions(questions)
+    listed = capsys.readouterr().out.splitlines()
+    for place, (q, line, row) in enumerate(zip(questions, said[1:], listed, strict=True), start=1):
+        asked = f"did you leave out {q.word}?" if q.left_out else f"{q.word}?"
+        assert line == f"[{place}/20] {q.path}: {asked} ({q.probability:.0%})"
+        assert row.endswith("  (left out?)") == q.left_out
+    assert any(q.left_out for q in questions)
 
 
 def test_a_random_order_gives_every_tenth_its_turn():

@@ -235,6 +235,7 @@ def test_questions_drawn_for_the_page_are_noted_with_their_chances(served):
     status, answer = served.post("review/sample", {"limit": 10})
     drawn = {(q["id"], q["word"]): q["drawn"] for q in answer["questions"]}
     assert (status, len(drawn)) == (200, 10)
+    assert all(q["left_out"] for q in answer["questions"])
     with served.library.reading() as catalog:
         assert catalog.questions.pairs() == pytest.approx(drawn)
     tags = {(image, word) for image, word, _, _ in told(served)}

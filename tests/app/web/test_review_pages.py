@@ -106,6 +106,17 @@ def test_single_questions_by_keyboard_alone(page, served):
     eventually(lambda: verdicts(served.library) == {})
 
 
+def test_words_that_tagged_photos_lack_are_asked_about_as_left_out(page, served):
+    served.library.annotate(everything=True, threshold=0.05, workers=0)
+    questions = served.library.queue("certain", limit=9)  # the tenth may be drawn by lot
+    assert any(q.left_out for q in questions)
+    page.goto(f"{served.url}/review/questions?order=certain")
+    for q in questions:
+        asked = f"Did you leave out {q.word}?" if q.left_out else f"{q.word}?"
+        page.get_by_role("heading", name=asked, exact=True).wait_for()
+        page.keyboard.press(" ")
+
+
 def test_questions_that_could_not_be_fetched_are_asked_for_again(page, served):
     page.expected.append("Failed to load resource")
     trouble = {"error": {"code": "x", "message": "The catalog can't be read.", "hint": "Wait."}}

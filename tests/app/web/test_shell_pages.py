@@ -93,6 +93,28 @@ def test_learn_tells_how_far_it_can_be_trusted(page, served, shot):
     shot(page, "learn")
 
 
+def test_learn_tells_where_nothing_was_measured(page, served):
+    models = served.get("models")[1]
+    for tag in models["report"]["tags"]:
+        tag |= dict.fromkeys(("suggested", "precision", "threshold", "accepted"))
+    models["report"] |= {
+        "measured": False,
+        "reliability": [],
+        "calibration_error": None,
+        "promises": {"answers": 54, "promised": 0.59, "came_true": 0.07},
+    }
+    page.route("**/api/models", lambda route: route.fulfill(json=models))
+    page.goto("/learn")
+    trust = page.get_by_role("region", name="Does 80% mean 80%?")
+    trust.get_by_text("Nothing was measured yet: no two tags occur together").wait_for()
+    trust.get_by_text("Of 54 answers about suggestions, 59% were promised and 7% came true.").wait_for()
+    assert trust.get_by_role("link", name="Answer 100 questions").get_attribute("href") == "/review/questions"
+    assert trust.get_by_role("img").count() == 0
+    assert "off by" not in trust.inner_text()
+    table = page.get_by_role("region", name="Photos with each word")
+    assert table.get_by_role("columnheader").all_inner_texts() == ["Word", "Photos"]
+
+
 def test_what_runs_is_shown_on_every_page_and_goes_on(page, served):
     page.goto("/words")
     served.post("jobs", {"kind": "scan"})

@@ -137,7 +137,8 @@ def _marked(centre: Floats, evidence: Evidence, given: Bools) -> tuple[Marks, Ju
 
     None where tags do not mark a few photos each, or there is nothing to compare these with.
     """
-    if not are_marks(given) and (evidence.world is None or evidence.world.kind != TAGS):
+    apart = are_marks(given, evidence.captioned)
+    if not apart and (evidence.world is None or evidence.world.kind != TAGS):
         return None
     looks = look_rows(evidence.corpus, centre)
     unlabelled: Bools = np.asarray(~evidence.known.any(axis=1))

@@ -1,8 +1,8 @@
 r"""Tags that mark a few photos each: no photo says what it lacks, and most photos that have a tag do not carry it.
 
-Where no two tags occur together (`worlds.TAGS`, or one or two tags in all), a model that was shown tagged photos alone
-can't say "none of these". All others are unlabelled, a mixture of photos with the tag and without. A ridge regression
-tells the tagged photos of each word from all others, which count as 0,
+Where hardly two tags occur together (`are_marks`; groups of tags: `worlds.TAGS`), a model that was shown tagged photos
+alone can't say "none of these". All others are unlabelled, a mixture of photos with the tag and without. A ridge
+regression tells the tagged photos of each word from all others, which count as 0,
 
     f_iw = mean_w + x_i'W_w,     x_i: the photo's row on the first K principal axes.
 
@@ -46,6 +46,7 @@ _USUAL_SIZE, _SIZE_DEVIATION = (
 )  # untagged photos with a tag per tagged one, and the spread of its logarithm
 COUNTED_ON = 0.9  # share of what is told that may be counted on before any answer
 MOST_COUNTED = 2000  # photos that it is counted on
+_MOST_TOGETHER = 0.05  # share of tagged photos that may carry two words
 _SLOPES = np.geomspace(1.2, 8.0, 25)  # b
 _USUAL_SLOPE, _SLOPE_DEVIATION = 1.8, 0.4
 _N_WIDTHS, _N_RANKS = 80, 100
@@ -70,12 +71,17 @@ class Marks(NamedTuple):
         return found
 
 
-def are_marks(given: Any) -> bool:
-    """Whether no photo (D, V) carries two words: then none says what it lacks.
+def are_marks(given: Any, captioned: Bools | None = None) -> bool:
+    """Whether hardly a photo carries two words: then none says what it lacks. `given` is (D, V), dense or sparse.
 
-    Photos in one of so many categories look just the same. What looks tell of untagged photos can't decide which it is.
+    Where photos have captions of their owner's, `captioned` (D,), these decide: people may have accepted two words of
+    one photo since. Photos in one of so many categories look just the same, and what looks tell of untagged photos
+    can't decide which it is.
     """
-    return bool((given.sum(axis=1) <= 1).all())
+    words = np.asarray((given > 0).sum(axis=1)).ravel()
+    if captioned is not None and words[captioned].any():
+        words = words[captioned]
+    return bool((words > 1).sum() <= _MOST_TOGETHER * (words > 0).sum())
 
 
 def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:

@@ -161,7 +161,7 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Show how far the newest model can be trusted, judged by tags that were hidden from it."""
-    from topicture.app.console.tables import print_evaluation
+    from topicture.app.console.evaluation import print_evaluation
 
     report = find(catalog).evaluate()
     print_json(report) if as_json else print_evaluation(report, all_tags)

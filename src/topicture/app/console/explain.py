@@ -33,7 +33,17 @@ def print_explanation(explanation: Explanation, page: str) -> None:
     if more := e.topic_models[SHOWN_MODELS:]:
         print(f"The page also has the topics of {', '.join(model.model for model in more)}.")
     say = sentences(e)
-    parts = ("tags", "differing", "completeness", "words", "confusions", "calibration", "learning", "time")
+    parts = (
+        "tags",
+        "differing",
+        "promises",
+        "completeness",
+        "words",
+        "confusions",
+        "calibration",
+        "learning",
+        "time",
+    )
     for line in (say[part] for part in parts if say[part]):
         print(printable(line))
     print(f"Page: {printable(page)}")

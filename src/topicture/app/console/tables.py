@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicture.app.counting import counted
+from topicture.app.promises import promises_line
 from topicture.collection.words import printable
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "print_bulk",
     "print_conflicts",
-    "print_evaluation",
     "print_first_step",
     "print_hits",
     "print_learned",
@@ -181,6 +181,8 @@ def print_learned(report: "LearnReport", *, verbose: bool = False) -> None:
         print(
             f"By random questions, {report.completeness:.0%} of the tags that are true of tagged photos were given."
         )
+    if report.promises is not None:
+        print(promises_line(report.promises))
     if report.too_rare:
         print(f"{counted(len(report.too_rare), 'word is', 'words are')} on too few photos to be learned.")
     if report.tagged < report.photos:
@@ -213,49 +215,6 @@ def _print_members(report: "LearnReport") -> None:
 def _weight(trial: "Trial") -> float:
     """The weight of a member of a blend; 0 for what is not in it."""
     return getattr(trial, "weight", 0.0)
-
-
-def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
-    console = Console()
-    print(f"{printable(report['model'])}, judged by hidden tags of {counted(report['tagged'], 'photo')}")
-    table = _table("probability", "pairs", "promised", "observed", right=("pairs", "promised", "observed"))
-    for row in report["reliability"]:
-        span = f"{row['low']:.0%} to {row['high']:.0%}"
-        table.add_row(span, str(row["n"]), f"{row['promised']:.1%}", f"{row['observed']:.1%}")
-    console.print(table)
-    if report["calibration_error"] is not None:
-        print(
-            f"Mean difference between promised and observed, from 10% on: {report['calibration_error']:.1%}"
-        )
-    if report.get("warning"):
-        print(printable(report["warning"]))
-    complete = report.get("completeness")
-    if complete:
-        print(
-            f"Tags given, of those that are true: {complete['overall']:.0%} ± {complete['deviation']:.0%}, by "
-            f"{counted(complete['questions'], 'random question')}"
-        )
-    target = f"{report['target_precision']:.0%} precise from"
-    table = _table(
-        "tag",
-        "photos",
-        "suggested at 50%",
-        "precision",
-        target,
-        right=("photos", "suggested at 50%", "precision", target),
-    )
-    tags = sorted(report["tags"], key=lambda tag: (-tag["photos"], tag["word"]))
-    for tag in tags if all_tags else tags[:SHOWN_TAGS]:
-        table.add_row(
-            _text(tag["word"]),
-            str(tag["photos"]),
-            str(tag["suggested"]),
-            "" if tag["precision"] is None else f"{tag['precision']:.0%}",
-            "never" if tag["threshold"] is None else f"{tag['threshold']:.0%}",
-        )
-    console.print(table)
-    if len(tags) > SHOWN_TAGS and not all_tags:
-        print(f"... and {counted(len(tags) - SHOWN_TAGS, 'more tag')} (--all)")
 
 
 def print_models(rows: list[dict[str, Any]]) -> None:
@@ -313,7 +272,8 @@ def print_questions(questions: "list[Question]") -> None:
     if not questions:
         print("Nothing to review; run 'topicture annotate' for suggestions.")
     for question in questions:
-        print(f"{question.probability:5.0%}  {printable(question.path)}  {printable(question.word)}")
+        asked = f"{question.probability:5.0%}  {printable(question.path)}  {printable(question.word)}"
+        print(f"{asked}  (left out?)" if question.left_out else asked)
 
 
 def print_bulk(report: "BulkReport") -> None:

@@ -42,6 +42,7 @@ from topicture.app.explain.held_out import SEED, HeldOutAnswers, gather_answers
 from topicture.app.learning.annotating import DEFAULT_THRESHOLD
 from topicture.app.learning.model_folder import Learned, load_learned
 from topicture.app.progress import Report, silent
+from topicture.app.promises import promises_told
 from topicture.errors import DataNotFound, TopictureError
 from topicture.store import Catalog
 from topicture.store.suggestions import LearnedModel
@@ -86,7 +87,10 @@ def explain(
     answers = gather_answers(catalog, learned, folder, workers=workers, report=report)
     table = per_word_table(answers.presence, answers.truth, answers.known, threshold)
     confusions = word_confusions(answers.presence, answers.truth, answers.known, threshold)
-    calibration = calibration_curve(answers.presence, answers.truth, answers.known)
+    measured = bool(learned.report.get("measured", True))
+    calibration = calibration_curve(answers.presence, answers.truth, answers.known) if measured else []
+    if not measured:  # hidden tags tell what was found of them, not what else was right
+        table = [quality._replace(precision=float("nan")) for quality in table]
     words = learned.vocabulary.words
     common = rank([quality.photos for quality in table])
     shown = [int(w) for w in common[:N_MAP_WORDS] if table[w].photos]
@@ -111,7 +115,7 @@ def explain(
         threshold=threshold,
         calibration=tuple(calibration),
         # Judged where the untagged photos are, and corrected by answers: the curve knows only hidden tags.
-        calibration_error=learned.report.get("calibration_error", float("nan")),
+        calibration_error=learned.report.get("calibration_error", float("nan")) if measured else float("nan"),
         word_table=tuple(ExplainedWord(words[q.word], *q[1:]) for q in table),
         examples=with_regions(
             _examples(answers, shown[:N_EXAMPLE_WORDS], words), learned, answers.corpus, answers.paths
@@ -127,6 +131,8 @@ def explain(
         warning=str(learned.report.get("warning", "")),
         completeness=_completeness(learned),
         completeness_overall=(learned.report.get("completeness") or {}).get("overall"),
+        measured=measured,
+        promises=promises_told(catalog),
     )
     report("Finding typical photos", 1, 1)
     return explanation, learned.features.recipe

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from topicture.annotations.choice.quality_curves import Curve, Gain
 from topicture.annotations.diagnostics import CalibrationPoint
+from topicture.store.decisions.promises import Promises
 
 __all__ = [
     "ExplainedTopic",
@@ -111,4 +112,6 @@ class Explanation:
         tuple[str, float, float], ...
     ] = ()  # word, share given of the true ones, standard deviation
     completeness_overall: float | None = None
+    measured: bool = True  # else nothing tells what is not true of a photo, and no figure of trust is given
+    promises: Promises | None = None  # what people have answered to suggestions
     page: str = ""  # file of the page, once it is written

@@ -103,7 +103,9 @@ def _figures(explanation: Explanation) -> dict[str, str]:
         return {}
     from topicture.annotations.figures.diagnostics import calibration_plot, objective_traces, quality_plot
 
-    figures: dict[str, str] = {"calibration": _png(calibration_plot(explanation.calibration))}
+    figures: dict[str, str] = {}
+    if explanation.measured:
+        figures["calibration"] = _png(calibration_plot(explanation.calibration))
     if explanation.traces:
         figures["traces"] = _png(objective_traces(explanation.traces))
     if explanation.learning is not None:

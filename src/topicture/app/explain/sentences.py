@@ -3,6 +3,7 @@
 import math
 
 from topicture.app.explain.explanation import ExplainedWord, Explanation
+from topicture.app.promises import promises_line
 
 __all__ = ["sentences"]
 
@@ -16,6 +17,7 @@ def sentences(explanation: Explanation) -> dict[str, str]:
         "tags": _tags(explanation),
         "differing": explanation.warning,
         "completeness": _completeness(explanation),
+        "promises": "" if explanation.promises is None else promises_line(explanation.promises),
         "calibration": _calibration(explanation),
         "words": _words(explanation),
         "confusions": _confusions(explanation),
@@ -34,6 +36,8 @@ def _tags(e: Explanation) -> str:
 
 
 def _calibration(e: Explanation) -> str:
+    if not e.measured:
+        return ""  # the warning says so
     if math.isnan(e.calibration_error):
         return "No suggestion was promised more than 10%, so there is little to check."
     return (

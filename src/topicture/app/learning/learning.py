@@ -12,6 +12,7 @@ from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
 from topicture.annotations.shift.marks import are_marks
 from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
 from topicture.app.learning.calibrating import (
+    FEWEST_ANSWERS,
     Trusted,
     differing,
     some_untagged,
@@ -28,10 +29,11 @@ from topicture.app.learning.region_choice import (
     region_model_again,
     told_of,
 )
-from topicture.app.learning.reports import former_choice, learning_told, race_told
+from topicture.app.learning.reports import former_choice, learning_told, not_measured, race_told
 from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather, hidden_together, moments
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
+from topicture.app.promises import promises_told
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
 from topicture.models.base import Annotator, columns_of
@@ -40,6 +42,7 @@ from topicture.models.blends.auto import Auto
 from topicture.models.blends.kept_trials import KeptTrials
 from topicture.models.registry import annotator_class
 from topicture.store import Catalog
+from topicture.store.decisions.promises import Promises
 from topicture.store.files import FileTrouble, LivingImage
 from topicture.threads import one_thread_products
 from topicture.vision.features.transform import Features
@@ -68,10 +71,11 @@ class LearnReport:
     choice: str  # what `auto` chose and why; empty for a model that was named
     budget_seconds: float
     region_model: str | None
-    calibration_error: float
+    calibration_error: float  # NaN where nothing was measured
     skipped: tuple[str, ...]
     warning: str = ""  # where tagged and untagged photos differ
     completeness: float | None = None  # share of the true tags that were given, once questions told
+    promises: Promises | None = None  # what people have answered to suggestions, once there are some
 
 
 def learn(
@@ -144,7 +148,7 @@ def learn(
         if afresh:
             trials_kept.forget_others()
         world = find_worlds(corpus, places, seconds=moments(looked_at), seed=seed)
-        marks = are_marks(corpus.captions) or (world is not None and world.kind == TAGS)
+        marks = are_marks(corpus.captions, training_tags.captioned[kept])
         report("Comparing photos", 1, 1)
         again = None
         if earlier is not None and former.may_go_on:
@@ -154,7 +158,7 @@ def learn(
             model,
             training_tags.judged[kept],
             groups=groups,
-            far_groups=None if world is None or marks else world.groups,
+            far_groups=None if world is None or marks or world.kind == TAGS else world.groups,
             budget_seconds=budget_seconds,
             budget_bytes=budget_bytes,
             seed=seed,
@@ -171,7 +175,11 @@ def learn(
             )
         trusted = without_promises(trusted, _not_asked_about(corpus, annotator))
         report("Weighing the answers", 1, 1)
-        pairs, warning = trusted.pairs, differing(world, trusted.calibration)
+        n_answers = training_tags.n_answers(kept)
+        measured = trusted.calibration.marks is None or n_answers >= FEWEST_ANSWERS
+        warning = differing(world, trusted.calibration)
+        if not measured:
+            warning = not_measured(n_answers, FEWEST_ANSWERS)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
         # All that models of regions know; they promise nothing of photos.
@@ -194,7 +202,15 @@ def learn(
             (a for a in (annotator, region_annotator) if a is not None and a.labels_regions), None
         )
         told = learning_told(
-            trial, members, trusted.judged, corpus, min_count, n_tagged, trusted.completeness
+            trial,
+            members,
+            trusted.judged,
+            corpus,
+            min_count,
+            n_tagged,
+            trusted.completeness,
+            np.asarray(training_tags.truth[kept].sum(axis=0)).ravel(),
+            measured=measured,
         )
         told |= {
             "warning": warning,
@@ -209,7 +225,7 @@ def learn(
             region_annotator,
             description.features,
             trusted.calibration,
-            pairs.above(LEAST_PRESENCE),
+            trusted.pairs.above(LEAST_PRESENCE),
             told,
             UnseenAnswers.of(corpus, scores),
             known,
@@ -238,10 +254,11 @@ def learn(
         choice=annotator.result_ if members else "",
         budget_seconds=budget_seconds,
         region_model=by_region.name if by_region else None,
-        calibration_error=told["calibration_error"],
+        calibration_error=told["calibration_error"] if measured else float("nan"),
         skipped=unreadable_lines(description, training_tags.images),
         warning=warning,
         completeness=None if trusted.completeness is None else trusted.completeness.overall,
+        promises=promises_told(catalog),
     )
 
 
@@ -267,7 +284,7 @@ def _trusted(
     """How far the model is to be trusted, found on the photos that there are answers for where all are too many."""
     untagged = None
     # Of all photos: those that there are answers for are tagged.
-    if world is not None or are_marks(corpus.captions):
+    if world is not None or are_marks(corpus.captions, tags.captioned[kept]):
         untagged = some_untagged(corpus, tags.judged[kept], places, annotator.annotate, seed)
     if len(corpus) * corpus.n_words <= MOST_PAIRS:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))

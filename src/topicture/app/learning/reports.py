@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicture.annotations.choice.presence import JudgedPairs, calibration_error, reliability, thresholds
 from topicture.annotations.choice.trials import Trial
@@ -23,7 +24,15 @@ from topicture.models.blends.members import FormerRow
 from topicture.models.blends.race import RULES
 from topicture.store import Catalog
 
-__all__ = ["TOLD_PRECISION", "Former", "former_choice", "learning_told", "load_report", "race_told"]
+__all__ = [
+    "TOLD_PRECISION",
+    "Former",
+    "former_choice",
+    "learning_told",
+    "load_report",
+    "not_measured",
+    "race_told",
+]
 
 # So many times as many tagged photos or words, or as few, and everything is tried again.
 MOST_CHANGE = 1.5
@@ -139,9 +148,15 @@ def learning_told(
     min_count: int,
     n_tagged: int,
     completeness: Completeness | None,
+    n_photos: NDArray[np.int64],
+    *,
+    measured: bool = True,
 ) -> dict[str, Any]:
-    """The report that goes into the model's folder."""
-    bins = reliability(pairs)
+    """The report that goes into the model's folder; `n_photos` (V,) have each word by what people said.
+
+    Where nothing was measured, `pairs` are only told by the model: no figure is read from them.
+    """
+    bins = [each for each in reliability(pairs) if each.n] if measured else []
     enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
     return {
         "model": trial.model,
@@ -149,13 +164,16 @@ def learning_told(
         "min_count": min_count,
         "trials": [asdict(trial)],
         "members": [_finite(asdict(member)) for member in members],
+        "measured": measured,
         "reliability": [b._asdict() for b in bins],
-        "calibration_error": calibration_error(bins),
+        "calibration_error": calibration_error(bins) if measured else None,
         "target_precision": TOLD_PRECISION,
         "completeness": None if completeness is None else _completeness(completeness),
         "tags": [
             {
-                **_tag(word, corpus.vocabulary[word], pairs, float(enough[word])),
+                "word": corpus.vocabulary[word],
+                "photos": int(n_photos[word]),
+                **(_suggested(word, pairs, float(enough[word])) if measured else _UNKNOWN),
                 "completeness": None if completeness is None else float(completeness.words[word]),
                 "completeness_deviation": None
                 if completeness is None
@@ -164,6 +182,17 @@ def learning_told(
             for word in range(corpus.n_words)
         ],
     }
+
+
+def not_measured(n_answers: int, needed: int) -> str:
+    """One line for people where nothing tells what is not true of a photo, and so many answers would."""
+    questions = (
+        f"{needed - n_answers} {'more ' if n_answers else ''}question{'s' * (needed - n_answers != 1)}"
+    )
+    return (
+        "Nothing was measured yet: no two tags occur together, so no photo says what it lacks, and probabilities are "
+        f"guesses. Answer {questions} about untagged photos ('topicture review --order random'), then learn again."
+    )
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -179,17 +208,19 @@ def _completeness(found: Completeness) -> dict[str, Any]:
     }
 
 
-def _tag(number: int, word: str, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:
+_UNKNOWN = dict.fromkeys(("suggested", "precision", "threshold", "accepted"))
+
+
+def _suggested(number: int, pairs: JudgedPairs, threshold: float) -> dict[str, Any]:
     mine = pairs.word == number
     weights = pairs.weights
     suggested = mine & (pairs.presence >= 0.5) & (weights > 0)
     above = mine & (pairs.presence >= threshold)
+    n_suggested = round(float(weights[suggested].sum()))
     return {
-        "word": word,
-        "photos": round(float(weights[mine] @ pairs.truth[mine])),
-        "suggested": round(float(weights[suggested].sum())),
+        "suggested": n_suggested,
         "precision": float(np.average(pairs.truth[suggested], weights=weights[suggested]))
-        if suggested.any()
+        if n_suggested
         else None,
         "threshold": threshold if np.isfinite(threshold) else None,
         "accepted": round(float(weights[above].sum())),

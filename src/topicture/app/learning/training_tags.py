@@ -119,6 +119,10 @@ class TrainingTags:
         """(D,) photos that people said anything about."""
         return (np.asarray(self.known.sum(axis=1)).ravel() > 0) | self.captioned
 
+    def n_answers(self, rows: Any) -> int:
+        """How many verdicts there are on words of those of some photos that have no caption."""
+        return int(self.known[rows][~self.captioned[rows]].sum())
+
     @property
     def by_content(self) -> dict[str, dict[str, int]]:
         """What was said, by the contents of photos in hexadecimal and by words; see `hidden_answers.Said`."""

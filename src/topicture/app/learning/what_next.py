@@ -63,10 +63,10 @@ def what_next(catalog: Catalog, n_photos: int = 12) -> WhatNext:
             if source in CAPTIONING or source == "review":
                 tagged.add(image)
     rare = sorted((RareWord(w, n, needed) for w, n in counts.items() if n < needed), key=lambda r: -r.photos)
-    weak = [
+    weak = [  # none where no precision was measured
         WeakWord(tag["word"], tag["photos"], tag["precision"])
         for tag in report.get("tags", [])
-        if tag["precision"] is None or tag["precision"] < WEAK_PRECISION
+        if report.get("measured", True) and (tag["precision"] is None or tag["precision"] < WEAK_PRECISION)
     ]
     weak.sort(key=lambda tag: (tag.precision is None, tag.precision or 0.0, -tag.photos))
     return WhatNext(_photos(catalog, tagged, n_photos), tuple(rare[:MOST_WORDS]), tuple(weak[:MOST_WORDS]))

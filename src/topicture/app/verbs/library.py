@@ -173,11 +173,16 @@ class Library(AskingVerbs, UpkeepVerbs):
             return model_summaries(catalog)
 
     def evaluate(self) -> dict[str, Any]:
-        """How far the newest model can be trusted: trials, reliability, precision of each tag; on held-out tags."""
+        """How far the newest model can be trusted: trials, reliability, precision of each tag; on held-out tags.
+
+        Where nothing was `measured` yet, these are empty. `promises` is what people have answered since to suggestions.
+        """
         from topicture.app.learning.reports import load_report
+        from topicture.app.promises import promises_told
 
         with self._read() as catalog:
-            return load_report(catalog.model_folder(catalog.suggestions.newest()))
+            report = load_report(catalog.model_folder(catalog.suggestions.newest()))
+            return {"measured": True, **report, "promises": promises_told(catalog)}
 
     def explain(
         self,

@@ -73,7 +73,9 @@ def queue(
             questions = _together(catalog, model, order, tag, (suggestion.image for suggestion in questions))
     chosen = list(islice(questions, limit))
     paths = catalog.files.first_paths({suggestion.image for suggestion in chosen})
-    return [Question(paths[s.image], s.image, s.word, s.probability) for s in chosen]
+    return [
+        Question(paths[s.image], *s, left_out=catalog.decisions.left_out(s.image, s.word)) for s in chosen
+    ]
 
 
 def _of_image(catalog: Catalog, model: int, image: int, order: str, tag: str | None) -> Iterator[Open]:

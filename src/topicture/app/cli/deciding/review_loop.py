@@ -43,9 +43,10 @@ def ask_in_terminal(
         if show is not None and question.image != shown:
             show(question)
             shown = question.image
+        word = printable(question.word)
         say(
-            f"[{position + 1}/{len(questions)}] {printable(question.path)}: {printable(question.word)}? "
-            f"({question.probability:.0%})"
+            f"[{position + 1}/{len(questions)}] {printable(question.path)}: "
+            f"{f'did you leave out {word}' if question.left_out else word}? ({question.probability:.0%})"
         )
         key = read_key().lower()
         if key in ("q", "\x03", "\x04", "\x1b"):

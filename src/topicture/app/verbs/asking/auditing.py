@@ -21,9 +21,14 @@ def audit_sample(
     paths = catalog.files.first_paths({chosen[i].image for i in drawn})
     return [
         Question(
-            paths[chosen[i].image], chosen[i].image, chosen[i].word, chosen[i].probability, n / len(chosen)
+            paths[one.image],
+            one.image,
+            one.word,
+            one.probability,
+            n / len(chosen),
+            catalog.decisions.left_out(one.image, one.word),
         )
-        for i in drawn
+        for one in (chosen[i] for i in drawn)
     ]
 
 

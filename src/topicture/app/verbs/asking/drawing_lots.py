@@ -109,7 +109,7 @@ def missing_words(
     """Words that tagged photos have not, the most probably left out first."""
     found = list(islice(left_out(catalog, tag, image), limit))
     paths = catalog.files.first_paths({pair.image for pair in found})
-    return [Question(paths[pair.image], pair.image, pair.word, pair.probability) for pair in found]
+    return [Question(paths[p.image], p.image, p.word, p.probability, left_out=True) for p in found]
 
 
 def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Question]:
@@ -145,7 +145,10 @@ def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Ques
             drawn.append((int(images[absent.positions[at]]), absent.word, presence, chance))
     paths = catalog.files.first_paths({image for image, *_ in drawn})
     order = rng.permutation(len(drawn)).tolist()  # not word by word, nor the likely ones last
-    return [Question(paths[drawn[i][0]], *drawn[i]) for i in order]
+    return [
+        Question(paths[image], image, word, presence, chance, left_out=True)
+        for image, word, presence, chance in (drawn[i] for i in order)
+    ]
 
 
 def _stratum(absent: Absent) -> np.ndarray:

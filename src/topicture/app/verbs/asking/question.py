@@ -14,3 +14,4 @@ class Question:
     word: str
     probability: float
     drawn: float | None = None  # the chance of being drawn, for a question that was drawn at random
+    left_out: bool = False  # its owner tagged the photo, without this word: did they leave it out?

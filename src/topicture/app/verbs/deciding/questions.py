@@ -22,7 +22,7 @@ COUNTED = 1000
 
 @dataclass(frozen=True)
 class Questions:
-    """Questions to ask next: cards of photos with a word and its probability.
+    """Questions to ask next: cards of photos with a word, its probability, and whether its owner left it out.
 
     `left` counts all that could be asked (None where that was not wanted); where it is `at_least`, there may be more.
     """
@@ -48,17 +48,22 @@ def questions(
     if order == "missing":
         pairs = left_out(catalog, word) if has_index(catalog) else iter(())
         found = list(islice(pairs, max(limit, COUNTED if count else 0)))
-        asked = [(pair.image, pair.word, pair.probability) for pair in found[:limit]]
+        asked = [(*pair, True) for pair in found[:limit]]
         if count:
             left, at_least = len(found), len(found) == max(limit, COUNTED)
     else:
-        asked = [(q.image, q.word, q.probability) for q in queue(catalog, order, tag=word, limit=limit)]
+        in_order = queue(catalog, order, tag=word, limit=limit)
+        asked = [(q.image, q.word, q.probability, q.left_out) for q in in_order]
         if count:
             left = sum(tag.open for tag in open_tags(catalog, word))
-    known = cards(catalog, (image for image, _, _ in asked))
+    known = cards(catalog, (image for image, *_ in asked))
     pace = decisions_per_minute(PastSteps(catalog.database).review_times(60))
     return Questions(
-        [{**known[image], "word": text, "probability": p} for image, text, p in asked if image in known],
+        [
+            {**known[image], "word": text, "probability": p, "left_out": left_out}
+            for image, text, p, left_out in asked
+            if image in known
+        ],
         left,
         at_least,
         pace,
@@ -69,7 +74,13 @@ def as_cards(catalog: Catalog, drawn: Sequence[Question]) -> list[dict[str, Any]
     """Questions that were drawn by lot as cards, with the chance of each."""
     known = cards(catalog, (question.image for question in drawn))
     return [
-        {**known[q.image], "word": q.word, "probability": q.probability, "drawn": q.drawn}
+        {
+            **known[q.image],
+            "word": q.word,
+            "probability": q.probability,
+            "drawn": q.drawn,
+            "left_out": q.left_out,
+        }
         for q in drawn
         if q.image in known
     ]

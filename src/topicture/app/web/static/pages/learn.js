@@ -118,11 +118,13 @@ function showNext({ photos, rare, weak }) {
   next.replaceChildren(next.firstChild, ...parts);
 }
 
-function trust({ reliability, calibration_error: error, trials: [trial], tagged }) {
+function trust({ measured, reliability, calibration_error: error, trials: [trial], tagged, promises }) {
+  const told = error === null ? "no suggestion was promised more than 10%" : `a probability is off by ${(100 * error).toFixed(1)} points on average`;
   return h("section", { class: "card stack", "aria-labelledby": "trust-title" },
     h("h2", { id: "trust-title" }, "Does 80% mean 80%?"),
-    calibrationPlot(reliability),
-    h("p", { class: "soft" }, `Measured on tags that were hidden: a probability is off by ${(100 * error).toFixed(1)} points on average. The model “${trial.model}” reaches ${percent(trial.mean)} of a perfect ranking (mean average precision, ± ${(100 * trial.standard_error).toFixed(1)} points) on ${plural(tagged, "tagged photo")}.`));
+    measured ? calibrationPlot(reliability) : h("p", {}, "Nothing was measured yet: no two tags occur together, so no photo says what it lacks, and probabilities are guesses. ", h("a", { href: "/review/questions" }, "Answer 100 questions"), ", then learn again."),
+    promises ? h("p", {}, `Of ${plural(promises.answers, "answer")} about suggestions, ${percent(promises.promised)} were promised and ${percent(promises.came_true)} came true.`) : "",
+    h("p", { class: "soft" }, `${measured ? `Measured on tags that were hidden: ${told}. ` : ""}The model “${trial.model}” reaches ${percent(trial.mean)} of a perfect ranking (mean average precision, ± ${(100 * trial.standard_error).toFixed(1)} points) on ${plural(tagged, "tagged photo")}.`));
 }
 
 function comparison({ trials, members = [] }) {
@@ -131,10 +133,11 @@ function comparison({ trials, members = [] }) {
     rows.map((row) => [[h("strong", { class: row.chosen ? "" : "plain-weight" }, row.model), h("span", { class: "small soft note" }, row.note ?? (row.chosen ? "the blend" : ""))], share(row.mean), row.standard_error === null ? "" : (100 * row.standard_error).toFixed(1), share(row.accuracy), row.weight ? row.weight.toFixed(2) : ""]));
 }
 
-function tags({ tags: all, target_precision: target }) {
-  const row = (tag) => [h("a", { href: reviewAddress(tag.word) }, tag.word), count(tag.photos), count(tag.suggested), share(tag.precision), tag.threshold === null ? "not yet" : `from ${percent(tag.threshold)}`];
+function tags({ measured, tags: all, target_precision: target }) {
+  const row = (tag) => [h("a", { href: reviewAddress(tag.word) }, tag.word), count(tag.photos), ...(measured ? trustOf(tag) : [])];
+  const trustOf = (tag) => [count(tag.suggested), tag.suggested ? share(tag.precision) : "–", tag.threshold === null ? "not yet" : `from ${percent(tag.threshold)}`];
   const sorted = [...all].sort((a, b) => b.photos - a.photos);
-  const section = table("tags-title", "Precision of each word", ["Word", "Photos", "Suggested", "Right", `${percent(target)} right`], sorted.slice(0, 12).map(row));
+  const section = table("tags-title", measured ? "Precision of each word" : "Photos with each word", ["Word", "Photos", ...(measured ? ["Suggested", "Right", `${percent(target)} right`] : [])], sorted.slice(0, 12).map(row));
   if (sorted.length > 12) section.append(h("button", { type: "button", class: "quiet", onclick: (event) => { section.querySelector("tbody").append(...sorted.slice(12).map(row).map(line)); event.target.remove(); } }, `Show all ${plural(sorted.length, "word")}`));
   return section;
 }

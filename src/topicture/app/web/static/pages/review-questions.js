@@ -108,7 +108,7 @@ function show(since) {
   if (!stage.isConnected) open();
   stage.replaceChildren(figure(question));
   stage.title = question.path;
-  asking.textContent = order === "missing" || question.drawn ? `Did you leave out ${question.word}?` : `${question.word}?`;
+  asking.textContent = question.left_out ? `Did you leave out ${question.word}?` : `${question.word}?`;
   sure.textContent = `${percent(question.probability)} sure`;
   status.textContent = `${count(left)}${atLeast ? " or more" : ""} to answer · ${timeLeft(left, pace)}`;
   document.title = `${question.word}? · Review · Topicture`;

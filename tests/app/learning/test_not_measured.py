@@ -1,0 +1,132 @@
+"""Where no two tags occur together nothing was measured, until enough was answered about untagged photos."""
+
+import json
+
+import numpy as np
+import pytest
+from photo_folder import RECIPE, N, copy_library, jpeg, put
+
+from topicture.annotations.choice.presence import JudgedPairs
+from topicture.annotations.choice.trials import Trial
+from topicture.app.learning.calibrating import FEWEST_ANSWERS
+from topicture.app.learning.reports import learning_told, not_measured
+from topicture.app.learning.what_next import what_next
+from topicture.app.verbs.library import Library
+from topicture.corpus import Corpus
+
+MARKS = {0: "for grandma", 1: "print"}  # on some of the photos with that upper half
+N_MARKED = 32
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory):
+    root = tmp_path_factory.mktemp("marked")
+    for number in range(2 * N):
+        mark = MARKS.get(number % 4) if number < N_MARKED else None
+        put(root / f"photo-{number:03d}.jpg", jpeg(number, [mark] if mark else []))
+    library = Library.create(root, recipe=RECIPE)
+    library.scan()
+    library.learn("ridge", regions=False, workers=0)
+    library.annotate(workers=0)
+    return library
+
+
+@pytest.fixture
+def library(marked, tmp_path, monkeypatch):
+    copy_library(marked.folder.parent, tmp_path / "photos")
+    monkeypatch.chdir(tmp_path / "photos")
+    return Library.find(tmp_path / "photos")
+
+
+def test_nothing_is_told_that_was_not_measured(library, topicture):
+    report = json.loads(topicture("evaluate", "--json")[1])
+    assert report["measured"] is False
+    assert (report["reliability"], report["calibration_error"]) == ([], None)
+    for tag in report["tags"]:
+        assert tag["photos"] == N_MARKED / 4
+        assert [tag[name] for name in ("suggested", "precision", "threshold", "accepted")] == [None] * 4
+    out = topicture("evaluate")[1]
+    assert "%" not in out
+    assert "observed" not in out
+    assert [line for line in out.splitlines() if "Nothing was measured yet" in line] == [report["warning"]]
+    assert "topicture review --order random" in report["warning"]
+
+
+def test_learn_tells_it_in_the_same_line(library, topicture):
+    arguments = ("learn", "--model", "ridge", "--no-regions", "--workers", 0)
+    assert not_measured(0, FEWEST_ANSWERS) in topicture(*arguments)[1].splitlines()
+    assert json.loads(topicture(*arguments, "--json")[1])["calibration_error"] is None
+
+
+def test_the_explanation_has_no_such_figures_either(library, topicture):
+    explanation = json.loads(topicture("explain", "--workers", 0, "--json")[1])
+    assert explanation["measured"] is False
+    assert (explanation["calibration"], explanation["calibration_error"]) == ([], None)
+    assert {word["precision"] for word in explanation["word_table"]} == {None}
+    with open(explanation["page"], encoding="utf-8") as file:
+        page = file.read()
+    assert page.count("Nothing was measured yet") == 1
+    assert "Mean promise" not in page
+    assert "eight in ten" not in page
+    out = topicture("explain", "--workers", 0)[1]
+    assert out.count("Nothing was measured yet") == 1
+    assert "too few" not in out
+
+
+def test_no_word_is_called_weak(library):
+    with library.reading() as catalog:
+        assert what_next(catalog).weak == ()
+
+
+def test_answers_measure_it(library):
+    rows = [(image, word) for image in range(N_MARKED + 1, 2 * N) for word in MARKS.values()]
+    for image, word in rows[: FEWEST_ANSWERS - 1]:
+        library.answer(image, word, "rejected")
+    library.learn("ridge", regions=False, workers=0)
+    report = library.evaluate()
+    assert not report["measured"]
+    assert report["warning"] == not_measured(FEWEST_ANSWERS - 1, FEWEST_ANSWERS)
+    assert "Answer 1 more question about" in report["warning"]
+    library.answer(*rows[FEWEST_ANSWERS - 1], "rejected")
+    library.learn("ridge", regions=False, workers=0)
+    report = library.evaluate()
+    assert report["measured"]
+    assert sum(row["n"] for row in report["reliability"]) > 0
+
+
+def test_reports_of_earlier_versions_were_measured(library, topicture):
+    path = library.folder / "models" / "0001" / "report.json"
+    report = json.loads(path.read_text())
+    del report["measured"]
+    bins = [
+        {"low": 0.5, "high": 0.6, "n": 4, "promised": 0.55, "observed": 0.5},
+        {"low": 0.9, "high": 1.0, "n": 0, "promised": 0.95, "observed": 0.875},
+    ]
+    told = {"suggested": 0, "precision": 0.625, "threshold": None, "accepted": 0}
+    tags = [{**tag, **told} for tag in report["tags"]]
+    path.write_text(json.dumps({**report, "reliability": bins, "calibration_error": 0.05, "tags": tags}))
+    assert json.loads(topicture("evaluate", "--json")[1])["measured"] is True
+    out = topicture("evaluate")[1]
+    assert "Mean difference between promised and observed, from 10% on: 5.0%" in out
+    assert "50.0%" in out
+    assert "87.5%" not in out  # of no pair
+    assert "62%" not in out  # of no suggestion
+
+
+# --- Counts that exist ----------------------------------------------------------------------------------------------
+
+
+def test_photos_are_counted_and_what_weighs_next_to_nothing_has_no_figures():
+    corpus = Corpus.from_arrays(np.eye(2), ["sea", "sky"])
+    pairs = JudgedPairs(
+        np.array([0, 0, 1]),
+        np.array([0.95, 0.15, 0.55]),
+        np.array([1.0, 0.0, 1.0]),
+        np.array([0.2, 9.0, 3.0]),
+    )
+    trial = Trial("ridge", 0.5, 0.1, 0.5)
+    report = learning_told(trial, [], pairs, corpus, 3, 7, None, np.array([5, 40]))
+    assert [row["n"] for row in report["reliability"]] == [9, 3]
+    sea, sky = report["tags"]
+    assert (sea["photos"], sea["suggested"], sea["precision"]) == (5, 0, None)
+    assert (sky["photos"], sky["suggested"], sky["precision"]) == (40, 3, 1.0)
