@@ -225,8 +225,8 @@ def differing(world: FarWorld | None, calibration: Calibration) -> str:
     """One line for people where tagged and untagged photos differ; empty where they do not."""
     if calibration.marks is not None:
         return (
-            "No two tags occur together, so no photo says what it lacks: probabilities are guesses until questions are "
-            "answered ('topicture review --order random')."
+            "Hardly two tags occur together, so no photo says what it lacks: only answers do. More of them "
+            "('topicture review --order random') tell more."
         )
     if world is None or world.share < MOST_FAR:
         return ""
