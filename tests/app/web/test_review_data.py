@@ -194,7 +194,7 @@ def test_a_bad_question_is_told(served, query):
     assert answer["error"]["message"]
 
 
-@pytest.mark.parametrize("order", ["uncertain", "certain", "teaching"])
+@pytest.mark.parametrize("order", ["uncertain", "certain", "teaching", "random"])
 def test_single_questions_are_those_of_the_command_line(served, order):
     _, answer = served.get("review/questions", order=order, limit=7)
     asked = [(q["id"], q["word"], q["probability"]) for q in answer["questions"]]

@@ -10,6 +10,7 @@ from serving import opened, serving
 
 import topicture.app.web
 from topicture.app.learning import recipes
+from topicture.app.learning.reports import not_measured
 from topicture.app.verbs.library import Library
 from topicture.app.web.jobs.board import GRACE_SECONDS
 from topicture.app.web.jobs.job import Job
@@ -101,18 +102,22 @@ def test_learn_tells_where_nothing_was_measured(page, served):
         "measured": False,
         "reliability": [],
         "calibration_error": None,
+        "warning": not_measured(46, 100),
         "promises": {"answers": 54, "promised": 0.59, "came_true": 0.07},
     }
     page.route("**/api/models", lambda route: route.fulfill(json=models))
     page.goto("/learn")
     trust = page.get_by_role("region", name="Does 80% mean 80%?")
     trust.get_by_text("Nothing was measured yet: no two tags occur together").wait_for()
+    trust.get_by_text("Answer 54 more questions about untagged photos").wait_for()
     trust.get_by_text("Of 54 answers about suggestions, 59% were promised and 7% came true.").wait_for()
-    assert trust.get_by_role("link", name="Answer 100 questions").get_attribute("href") == "/review/questions"
     assert trust.get_by_role("img").count() == 0
     assert "off by" not in trust.inner_text()
     table = page.get_by_role("region", name="Photos with each word")
     assert table.get_by_role("columnheader").all_inner_texts() == ["Word", "Photos"]
+    trust.get_by_role("link", name="Answer questions").click()
+    page.locator(".stage img").wait_for()
+    assert page.get_by_label("Order").input_value() == "random"
 
 
 def test_what_runs_is_shown_on_every_page_and_goes_on(page, served):

@@ -118,11 +118,13 @@ function showNext({ photos, rare, weak }) {
   next.replaceChildren(next.firstChild, ...parts);
 }
 
-function trust({ measured, reliability, calibration_error: error, trials: [trial], tagged, promises }) {
+function trust({ measured, reliability, calibration_error: error, trials: [trial], tagged, promises, warning }) {
   const told = error === null ? "no suggestion was promised more than 10%" : `a probability is off by ${(100 * error).toFixed(1)} points on average`;
   return h("section", { class: "card stack", "aria-labelledby": "trust-title" },
     h("h2", { id: "trust-title" }, "Does 80% mean 80%?"),
-    measured ? calibrationPlot(reliability) : h("p", {}, "Nothing was measured yet: no two tags occur together, so no photo says what it lacks, and probabilities are guesses. ", h("a", { href: "/review/questions" }, "Answer 100 questions"), ", then learn again."),
+    measured ? calibrationPlot(reliability) : "",
+    warning ? h("p", {}, warning) : "",
+    measured ? "" : h("p", {}, h("a", { class: "button", href: "/review/questions?order=random" }, "Answer questions")),
     promises ? h("p", {}, `Of ${plural(promises.answers, "answer")} about suggestions, ${percent(promises.promised)} were promised and ${percent(promises.came_true)} came true.`) : "",
     h("p", { class: "soft" }, `${measured ? `Measured on tags that were hidden: ${told}. ` : ""}The model “${trial.model}” reaches ${percent(trial.mean)} of a perfect ranking (mean average precision, ± ${(100 * trial.standard_error).toFixed(1)} points) on ${plural(tagged, "tagged photo")}.`));
 }

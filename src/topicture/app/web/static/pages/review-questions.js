@@ -10,6 +10,7 @@ const ORDERS = {
   uncertain: "Most uncertain first",
   certain: "Most certain first",
   teaching: "What teaches most first",
+  random: "Likely and unlikely by turns",
   missing: "What was left out?",
 };
 const AHEAD = 3; // pictures that are loaded before their turn
