@@ -40,10 +40,8 @@ Bools = NDArray[np.bool_]
 N_AXES = 128  # K; with more, photos that were learned from as unlabelled would be told by heart
 TOP = 0.97
 _STEEP, _HOW_STEEP = 2.5, 20.0  # b from which on a tag is a kind of looks, and how sharp a border that is
-_USUAL_SIZE, _SIZE_DEVIATION = (
-    2.5,
-    0.8,
-)  # untagged photos with a tag per tagged one, and the spread of its logarithm
+# Untagged photos with a tag per tagged one, and the spread of its logarithm.
+_USUAL_SIZE, _SIZE_DEVIATION = 2.5, 0.6
 COUNTED_ON = 0.9  # share of what is told that may be counted on before any answer
 MOST_COUNTED = 2000  # photos that it is counted on
 _MOST_TOGETHER = 0.05  # share of tagged photos that may carry two words
