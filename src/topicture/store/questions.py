@@ -54,19 +54,20 @@ class Questions:
     def weights(self) -> dict[tuple[int, str], float]:
         """(image, word) -> how many pairs a question stands for, 1 on average over those drawn by one model.
 
-        Each model's questions are drawn in strata of their own: between models chances can't be compared.
+        Each model's questions are drawn in strata of their own: between models chances can't be compared. Of one model
+        the chance goes with how many were drawn together: each stands for 1 / chance pairs, so many times over.
         """
         rows = list(
             self._db.execute(
-                "SELECT image, words.word, model, chance FROM questions JOIN words ON words.id = questions.word"
+                "SELECT image, words.word, model, count(*) OVER (PARTITION BY model, at) / chance FROM questions "
+                "JOIN words ON words.id = questions.word"
             )
         )
         stands_for: dict[int | None, list[float]] = {}
-        for _, _, model, chance in rows:
-            if chance > 0:  # not noted by every version
-                stands_for.setdefault(model, []).append(1 / chance)
+        for _, _, model, pairs in rows:
+            if pairs is not None:  # the chance is 0: not noted by every version
+                stands_for.setdefault(model, []).append(pairs)
         mean = {model: sum(values) / len(values) for model, values in stands_for.items()}
         return {
-            (image, word): 1 / (chance * mean[model]) if chance > 0 else 1.0
-            for image, word, model, chance in rows
+            (image, word): 1.0 if pairs is None else pairs / mean[model] for image, word, model, pairs in rows
         }

@@ -137,7 +137,7 @@ def test_the_line_is_the_most_probable_one(rng):
     """The gradient that the search follows is that of the posterior, by automatic differentiation."""
     odds, z_word, z_photo = rng.uniform(0.02, 2, 80), rng.normal(size=80), rng.normal(size=80)
     yes, counted = rng.random(80) < 0.5 * bent(odds), rng.uniform(0.5, 1.5, 80)
-    found = _line(odds, z_word, z_photo, yes, counted)
+    found, spread = _line(odds, z_word, z_photo, yes, counted)
 
     def height(line):
         u = odds * jnp.exp(line[0] + line[1] * z_word + line[2] * z_photo)
@@ -147,6 +147,36 @@ def test_the_line_is_the_most_probable_one(rng):
 
     with jax.enable_x64(True):
         np.testing.assert_allclose(np.asarray(jax.grad(height)(jnp.asarray(found))), 0, atol=1e-2)
+
+    def told_by(line, rho):
+        u = odds * jnp.exp(line[0] + line[1] * z_word + line[2] * z_photo)
+        told = u / (1 + (u / 0.95) ** 2.5) ** (1 / 2.5)
+        return counted @ (rho * jnp.log(told) + (1 - rho) * jnp.log1p(-told))
+
+    with jax.enable_x64(True):  # the curvature that answers have on average, at the most probable line
+        line = jnp.asarray(found)
+        rho = bent(odds * np.exp(found[0] + found[1] * z_word + found[2] * z_photo))
+        curvature = -np.asarray(jax.hessian(told_by)(line, jnp.asarray(rho)))
+        expected = np.linalg.inv(curvature + np.diag([1 / 4, 1.0, 4.0]))
+    np.testing.assert_allclose(spread, expected, rtol=1e-6)
+
+
+def test_deviations_of_words_hold_as_often_as_they_promise(rng):
+    """Nineteen in twenty words within 1.96 deviations: by the line's uncertainty and by chance, too."""
+    inside = []
+    for _ in range(25):
+        frequency, c = np.geomspace(0.01, 0.2, 40), expit(0.4 * rng.normal() + 0.3 * rng.normal(size=40))
+        p = np.clip(frequency * rng.gamma(0.5, 2, (1500, 40)), 0, 0.95)
+        y = rng.random(p.shape) < p
+        given = y & (rng.random(p.shape) < c)
+        m = p * c
+        row, word = np.nonzero(~given)
+        few = rng.choice(np.flatnonzero(m[row, word] > 0.02), 200, replace=False)
+        found = fit_completeness(m, given, Questions(row[few], word[few], y[row[few], word[few]]))
+        share = given.sum(axis=0) / np.maximum(y.sum(axis=0), 1)
+        inside.append((np.abs(found.words - share) < 1.96 * found.deviation).mean())
+    assert np.mean(inside) > 0.9
+    assert np.mean(inside) < 0.995
 
 
 def test_the_share_of_a_word_is_its_posterior_mean_by_enumeration(rng):
@@ -164,16 +194,17 @@ def test_the_share_of_a_word_is_its_posterior_mean_by_enumeration(rng):
     pair = asked.row, asked.word
     z_photo = PhotoSlope(0.0, n_tags.mean()).z(n_tags)[asked.row]
     stratum = np.digitize(m[pair], STRATA)
-    line = _line(m[pair] / (1 - m[pair]), z[asked.word], z_photo, asked.yes, np.ones(40))
+    line, spread = _line(m[pair] / (1 - m[pair]), z[asked.word], z_photo, asked.yes, np.ones(40))
     grid = np.linspace(np.log(1e-3), np.log(50), 200)
     for one in range(2):
         mine, absent = asked.word == one, ~given[:, one]
         rho = bent(odds[asked.row[mine], one][:, None] * np.exp(grid))
         weight = np.where(asked.yes[mine][:, None], rho, 1 - rho).prod(axis=0)
-        weight = weight * np.exp(-((grid - line[0] - line[1] * z[one]) ** 2) / 0.2)
+        variance = 0.1 + np.array([1, z[one]]) @ spread[:2, :2] @ np.array([1, z[one]])
+        weight = weight * np.exp(-((grid - line[0] - line[1] * z[one]) ** 2) / (2 * variance))
         left = np.array([bent(np.exp(g) * odds[absent, one]).sum() for g in grid])
         expected = np.average(n_given[one] / (n_given[one] + left), weights=weight)
-        assert found.words[one] == pytest.approx(expected, abs=0.003)
+        assert found.words[one] == pytest.approx(expected, abs=0.005)
     assert len(np.unique(stratum)) > 3
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from photo_folder import N_TAGGED, copy_library, learn, make_library, words_of
 
+from topicture.annotations.shift.completeness import SHARES, STRATA
 from topicture.app.cli.deciding.review_loop import ask_in_terminal, audit_in_terminal
 from topicture.app.console.tables import print_questions
 from topicture.app.learning.training_tags import gather
@@ -13,8 +14,10 @@ from topicture.app.verbs.asking.drawing_lots import (
     audit_verdict,
     draw_missing,
     missing_words,
+    questions_of_strata,
     strata_order,
 )
+from topicture.app.verbs.asking.left_out import absent_words
 from topicture.app.verbs.library import Library
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import Decision
@@ -96,6 +99,34 @@ def test_drawn_questions_are_about_words_that_tagged_photos_lack(library):
         assert 0 < question.drawn <= 1
 
 
+def test_every_stratum_has_its_share_however_few_are_asked(library):
+    """Two at a time, as a short review asks: rounded each time, they would come from the likeliest strata alone."""
+    with Catalog.open(library.folder) as catalog:
+        found = np.zeros(1 + len(STRATA))
+        times = 80
+        for seed in range(times):
+            drawn = draw_missing(catalog, 2, seed=seed)
+            assert len(drawn) == 2
+            found += np.bincount(
+                np.digitize([q.probability for q in drawn], STRATA), [1.0] * 2, 1 + len(STRATA)
+            )
+        sizes = np.zeros(1 + len(STRATA), int)
+        for absent in absent_words(catalog):
+            sizes += np.bincount(np.digitize(np.exp(absent.log_p), STRATA), minlength=1 + len(STRATA))
+    expected = times * questions_of_strata(2, sizes)
+    assert (expected[sizes > 0] > 0).all()
+    assert (np.abs(found - expected) <= 4 * np.sqrt(expected) + 1e-9).all()
+
+
+def test_shares_of_strata_that_are_used_up_go_to_the_others():
+    sizes = np.array([1000, 10, 0, 50, 50, 20])
+    found = questions_of_strata(300, sizes)
+    assert found.sum() == pytest.approx(300)
+    assert found.tolist() == pytest.approx([170, 10, 0, 50, 50, 20])
+    assert questions_of_strata(16, np.full(6, 100)).tolist() == pytest.approx(SHARES)
+    assert questions_of_strata(9, np.array([0, 0, 0, 0, 2, 1])).tolist() == [0, 0, 0, 0, 2, 1]
+
+
 def test_one_question_in_ten_is_drawn_and_its_chance_is_kept(library):
     questions = library.queue("certain", limit=20)
     mixed = library.mixed(questions)
@@ -121,6 +152,17 @@ def test_a_question_stands_for_as_many_as_were_not_drawn_among_those_of_its_mode
     found = [weights[q.image, q.word] for q in lots]
     assert found[:2] == pytest.approx([2 / 6, 10 / 6])
     assert found[3] == 1.0
+
+
+def test_questions_of_a_short_and_a_long_round_stand_for_as_many(library, monkeypatch):
+    """The chance of one among ten questions is ten times that of one alone: both are one of so many pairs."""
+    with Catalog.open(library.folder, write=True) as catalog:
+        lots = draw_missing(catalog, 4, seed=3)
+        for at, few in ((1.0, lots[:1]), (2.0, lots[1:])):
+            monkeypatch.setattr("time.time", lambda at=at: at)
+            catalog.questions.note([Drawn(q.image, q.word, q.probability, 0.01 * len(few)) for q in few], 1)
+        weights = catalog.questions.weights()
+    assert [weights[q.image, q.word] for q in lots] == pytest.approx([1.0] * 4)
 
 
 def test_answers_about_left_out_words_tell_how_complete_tags_are(library):

@@ -189,7 +189,7 @@ def _captioned(tags: TrainingTags, kept: Any, near: HeldOut) -> _Captioned:
 
 def _how_complete(photos: _Captioned, seed: int) -> tuple[Completeness, Floats]:
     """How complete captions are by what was answered, and the m (n, V) that answers were compared with."""
-    m = np.clip(photos.honest(photos.given, seed), 0, 1 - 1e-6)
+    m = np.clip(photos.honest(photos.given, seed), 1e-6, 1 - 1e-6)  # a yes is never impossible
     row, word = np.nonzero(photos.asked)
     weight = None if photos.lots is None else np.asarray(photos.lots[row, word]).ravel()
     asked = Questions(row, word, np.asarray(photos.truth[row, word], bool), weight)

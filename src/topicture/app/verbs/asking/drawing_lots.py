@@ -26,6 +26,7 @@ __all__ = [
     "least_probabilities",
     "missing_words",
     "note_drawn",
+    "questions_of_strata",
     "strata_order",
     "with_missing",
 ]
@@ -115,6 +116,8 @@ def missing_words(
 def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Question]:
     """n questions at random about words that tagged photos have not, most from strata in which answers tell most.
 
+    How many of each stratum is a lot as well where n is small: a stratum that rounding left out each time would never
+    be asked about.
     All pairs are counted first, word by word; then only the words that were drawn are looked at again. Where there is
     no index yet, there are none.
     """
@@ -127,15 +130,17 @@ def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Ques
         rows.append(np.bincount(_stratum(absent), minlength=1 + len(STRATA)))
     ends = np.cumsum(rows, axis=0)  # of a word, within each stratum
     chosen: dict[str, list[tuple[int, int, float]]] = {}  # word -> stratum, place within it, chance
-    kinds = np.flatnonzero(ends[-1])
-    left = n
-    for number, stratum in enumerate(kinds.tolist()):
+    expected = questions_of_strata(n, ends[-1])
+    up_to = np.concatenate([[0.0], np.cumsum(expected)])
+    wanted = np.diff(
+        np.floor(up_to + rng.random() + 1e-9).astype(int)
+    )  # so many on average, however few are asked
+    for stratum in np.flatnonzero(wanted).tolist():
         size = int(ends[-1, stratum])
-        wanted = min(size, round(left * SHARES[stratum] / sum(SHARES[one] for one in kinds[number:])))
-        left -= wanted
-        for lot in rng.choice(size, wanted, replace=False).tolist():
+        for lot in rng.choice(size, min(int(wanted[stratum]), size), replace=False).tolist():
             at = int(np.searchsorted(ends[:, stratum], lot, side="right")) - 1
-            chosen.setdefault(words[at], []).append((stratum, lot - int(ends[at, stratum]), wanted / size))
+            place = lot - int(ends[at, stratum])
+            chosen.setdefault(words[at], []).append((stratum, place, float(expected[stratum]) / size))
     images, drawn = catalog.index_images(), []
     for absent in absent_words(catalog, frozenset(chosen)) if chosen else ():
         strata = _stratum(absent)
@@ -149,6 +154,20 @@ def draw_missing(catalog: Catalog, n: int, seed: int | None = None) -> list[Ques
         Question(paths[image], image, word, presence, chance, left_out=True)
         for image, word, presence, chance in (drawn[i] for i in order)
     ]
+
+
+def questions_of_strata(n: int, sizes: np.ndarray) -> np.ndarray:
+    """How many of n questions each stratum has on average, (6,), for so many pairs in them: by shares, none twice."""
+    expected, full = np.zeros(len(sizes)), sizes == 0
+    for _ in sizes:
+        shares = np.where(full, 0.0, SHARES)
+        left = max(min(n, int(sizes.sum())) - float(expected[full].sum()), 0.0)
+        expected = np.where(full, expected, left * shares / max(float(shares.sum()), 1e-300))
+        over = expected >= sizes
+        if (over == full).all():
+            break
+        expected, full = np.where(over, sizes, expected), over
+    return expected
 
 
 def _stratum(absent: Absent) -> np.ndarray:
