@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicture.store.database import Database
-from topicture.store.decisions.decisions import CAPTIONING
+from topicture.store.decisions.captions import Captions
 from topicture.store.files import stored_path
 
 __all__ = ["Listing", "ListingState", "Placed", "Verdict"]
@@ -132,9 +132,8 @@ class Listing:
         return np.setdiff1d(found, rejected)
 
     def captioned(self) -> np.ndarray:
-        """Photos with a tag of a whole caption: what is missing there may have been left out."""
-        marks = ", ".join(f"'{source}'" for source in CAPTIONING)
-        return self._ids(f"SELECT DISTINCT image FROM tags WHERE source IN ({marks}) AND verdict = 'present'")
+        """Photos with a caption of their owner's: what is missing there may have been left out."""
+        return Captions(self._db).images()
 
     def decided_on(self, word: str) -> np.ndarray:
         """Photos with a verdict on a word."""

@@ -83,7 +83,10 @@ def test_photos_unlike_the_tagged_ones_of_large_tables_are_trusted_as_little(rng
     )
 
     def accepted():
-        found = learning._trusted(corpus, tags, np.arange(240), near, far, world, places, model, None, 0)
+        everything = np.arange(240)
+        found = learning._trusted(
+            corpus, tags, everything, near, far, world, places, everything, model, None, 0
+        )
         presence = found.calibration(model.annotate(corpus), corpus, places)
         return presence >= thresholds(found.pairs, 6, 0.7)
 

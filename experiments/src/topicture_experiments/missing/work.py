@@ -158,6 +158,7 @@ def _now(
         places=made.places,
         untagged=some_untagged(corpus, known.any(axis=1), made.places, models.annotator.annotate, SEED),
         first=models.first,
+        groups=look_alikes(corpus, made.places),
         seed=SEED,
     )
     presence = trusted.calibration(models.p, corpus, made.places)

@@ -37,6 +37,7 @@ __all__ = [
     "fit_answered",
     "fit_posterior",
     "fit_spread",
+    "parts_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -141,15 +142,23 @@ def fit_answered(
     return _fit(presence, word, truth, n_words, spread or Spread()).answered
 
 
-def corrected_by_others(answers: Sample, n_words: int, spread: Spread) -> Floats:
-    """What is told of answered pairs (n,), each corrected by the answers of other parts."""
+def corrected_by_others(answers: Sample, group: NDArray[np.int64], n_words: int, spread: Spread) -> Floats:
+    """What is told of answered pairs (n,), each corrected by the answers of other parts.
+
+    Pairs of one `group` (n,) are in one part: photos of a burst have the same answer.
+    """
     presence, word, truth = answers
-    found, part_of = presence.copy(), np.arange(len(presence)) % N_PARTS
+    found, part_of = presence.copy(), parts_of(group)
     for part in range(N_PARTS):
         others, own = part_of != part, part_of == part
         told = fit_answered(presence[others], word[others], truth[others], n_words, spread)
         found[own] = told.at(presence[own], word[own])
     return found
+
+
+def parts_of(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A part (n,) for each of n things; groups stay whole."""
+    return np.asarray(np.unique(group, return_inverse=True)[1] % N_PARTS, np.int64)
 
 
 def fit_posterior(

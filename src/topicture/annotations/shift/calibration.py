@@ -29,6 +29,7 @@ from topicture.annotations.shift.answered import (
     fit_answered,
     fit_posterior,
     fit_spread,
+    parts_of,
 )
 from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
 from topicture.annotations.shift.evidence import Evidence
@@ -90,7 +91,8 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
     rows = np.flatnonzero(np.asarray(evidence.captioned & scored))
     if not _both_ways(truth[rows], known[rows]):  # one word, say: only answers tell where it is not
         rows = np.flatnonzero(known.any(axis=1) & scored)
-    asked: Bools = np.where(scored[:, None], known, False)
+    fair = known if evidence.answered is None else known & (evidence.answered | evidence.captioned[:, None])
+    asked: Bools = np.where(scored[:, None], fair, False)
     asked[rows] = False
     centre = centre_of(evidence.corpus)
     # Where owners' captions are few, what was accepted stands in for them: marks are learned from that, too.
@@ -115,7 +117,7 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
     if marked is not None:
         marks, pairs = marked
         found, samples = found._replace(marks=marks), []  # no hidden group tells how far promises are off
-        asked = np.where((scored & ~shown)[:, None], known, False)  # marks have learned nothing of these
+        asked = np.where((scored & ~shown)[:, None], fair, False)  # marks have learned nothing of these
     elif evidence.far is not None and evidence.world is not None and evidence.world.kind != TAGS:
         found, pairs, far_share, samples = _with_far_world(found, pairs, honest, rows, evidence, seed)
     return _with_answers(found, pairs, evidence, asked, far_share, samples)
@@ -137,7 +139,8 @@ def _marked(centre: Floats, evidence: Evidence, given: Bools) -> tuple[Marks, Ju
 
     None where tags do not mark a few photos each, or there is nothing to compare these with.
     """
-    apart = are_marks(given, evidence.captioned)
+    # What answers have found in captions says that more belongs there, and not which kind of tags these are.
+    apart = are_marks(given if evidence.shown is None else evidence.shown, evidence.captioned)
     if not apart and (evidence.world is None or evidence.world.kind != TAGS):
         return None
     looks = look_rows(evidence.corpus, centre)
@@ -146,6 +149,10 @@ def _marked(centre: Floats, evidence: Evidence, given: Bools) -> tuple[Marks, Ju
         looks = np.vstack([looks, look_rows(evidence.untagged.corpus, centre)])
         given = np.vstack([given, np.zeros(evidence.untagged.p.shape, bool)])
         unlabelled = np.append(np.zeros(len(unlabelled), bool), np.ones(len(evidence.untagged.p), bool))
+    if unlabelled.sum() < FEWEST_UNTAGGED:  # of most photos something was answered: not what else is there
+        unlabelled[: len(evidence.captioned)] |= ~evidence.captioned & ~given[: len(evidence.captioned)].any(
+            axis=1
+        )
     if unlabelled.sum() < FEWEST_UNTAGGED:
         return None
     marks = fit_marks(looks, given, unlabelled)
@@ -207,6 +214,7 @@ def _with_answers(
         found = found._replace(denials=fit_denials(looks, present, rejected))
     if not len(rows) and samples is None:
         return found, pairs, pairs
+    groups = np.arange(len(asked)) if evidence.groups is None else np.asarray(evidence.groups)
     p = evidence.near.p[rows]
     presence = found.near(p)
     if found.marks is not None:
@@ -214,12 +222,15 @@ def _with_answers(
     if found.far is not None and far_share is not None:
         presence = _mixture(presence, found.far(p), far_share[rows])
     if len(rows) and len(found.denials.words):
-        presence = _without_own_answers(presence, looks, present, rejected, rows)
+        presence = _without_own_answers(presence, looks, present, rejected, rows, parts_of(groups[rows]))
     here = asked[rows]
+    group = groups[rows][np.nonzero(here)[0]]
     answers = JudgedPairs.of(presence, np.asarray(evidence.truth[rows], np.float64), here)
     sample = (answers.presence, answers.word, answers.truth)
     spread = fit_spread([sample], present.shape[1], TOLD_SPREADS)
     answered = fit_answered(*sample, present.shape[1], spread)
+    # An answer that had a say in what is told of it would vouch for itself.
+    answers = answers._replace(presence=corrected_by_others(sample, group, present.shape[1], spread))
     promises = None
     if samples is not None and evidence.untagged is not None:
         posterior = fit_posterior(*sample, present.shape[1], fit_spread([*samples, sample], present.shape[1]))
@@ -231,15 +242,13 @@ def _with_answers(
                 truth=answered.truth_of(pairs.presence, pairs.word, np.asarray(pairs.truth, np.float64)),
             ),
             answers._replace(
-                presence=answered.at(answers.presence, answers.word),
                 weight=None if pairs.weight is None else np.ones(len(answers.word)),
-                group=None if pairs.group is None else -1 - np.nonzero(here)[0],
+                group=None if pairs.group is None else -1 - group,
             ),
         ]
     )
-    judged = pairs
-    if found.marks is not None and len(rows):  # nothing but answers was ever compared with what marks tell
-        judged = answers._replace(presence=corrected_by_others(sample, present.shape[1], spread))
+    # Nothing but answers was ever compared with what marks tell.
+    judged = pairs if found.marks is None or not len(rows) else answers
     return found._replace(answered=answered), judged, pairs if promises is None else promises
 
 
@@ -278,10 +287,11 @@ def no_better_than_answers(
     return found
 
 
-def _without_own_answers(presence: Floats, looks: Any, present: Bools, rejected: Bools, rows: Any) -> Floats:
-    """Presence (n, V) of photos that answers are about, with terms learned from other photos' answers."""
+def _without_own_answers(
+    presence: Floats, looks: Any, present: Bools, rejected: Bools, rows: Any, part_of: NDArray[np.int64]
+) -> Floats:
+    """Presence (n, V) of photos that answers are about, with terms learned from the answers of other parts."""
     found = presence.copy()
-    part_of = np.arange(len(rows)) % N_PARTS
     for part in range(N_PARTS):
         others = np.ones(len(looks), bool)
         others[rows[part_of == part]] = False

@@ -33,6 +33,9 @@ class Evidence(NamedTuple):
     rejected : (D, V) verdicts of people that the word is not true
     places : (D,) the photos' folders
     untagged : what is told of a sample of the photos that nobody tagged
+    shown : (D, V) what captions gave, and what was accepted of photos without one; None: what is true
+    answered : (D, V) verdicts that are a sample of what is promised; None: all on photos without a caption
+    groups : (D,) photos that tell each other's tags, such as bursts; None: each by itself
     """
 
     corpus: Corpus
@@ -45,3 +48,6 @@ class Evidence(NamedTuple):
     rejected: NDArray[np.bool_] | None = None
     places: Sequence[str] | None = None
     untagged: Untagged | None = None
+    shown: Any = None
+    answered: Any = None
+    groups: Any = None

@@ -15,8 +15,8 @@ n_w / (n_w + S_w), as a mean over the posterior. How many of them are true is ch
 rho (1 - rho), which the word's deviation has beside that of the posterior.
 
 All together, what is expected may be off by a factor in each stratum h of m that questions are drawn in: with Y_h yes
-answers to questions whose rho sum to e_h, and the factor f_h ~ Gamma(16, 16 / f) before them, f the ratio of yeses and
-rho in all strata but the highest, its mean is (Y_h + 16) / (e_h + 16 / f), and the sum X_h of rho over all absent pairs
+answers to questions whose rho sum to e_h, and the factor f_h ~ Gamma(8, 8 / f) before them, f the ratio of yeses and
+rho in all strata but the highest, its mean is (Y_h + 8) / (e_h + 8 / f), and the sum X_h of rho over all absent pairs
 makes f_h X_h words that were left out.
 
 Questions were drawn in strata of what was told then, which is not quite the m of today: among those that lie in a low
@@ -49,9 +49,8 @@ Integers = NDArray[np.int64]
 _LINE_VARIANCES = np.array([4.0, 1.0, 1 / 4])  # of a, b, g
 _WORD_VARIANCE = 1 / 10  # of e_w
 _LOG_GRID = np.linspace(np.log(1e-3), np.log(50.0), 200)  # of ln kappa
-_STRATUM_PRIOR = (
-    16.0  # in yes answers; ln f_h differs by 0.05 to 0.1 between strata of Corel-5k with tags left out
-)
+# In yes answers: ln f_h differs by 0.05 to 0.1 between strata of Corel-5k with tags left out.
+_STRATUM_PRIOR = 8.0
 _MOST_LOG = 30.0  # of u
 _EDGE = 1e-9
 
@@ -142,7 +141,7 @@ def _line(
     u = np.exp(np.clip(log_odds + columns @ line, -_MOST_LOG, _MOST_LOG))
     rho = bent(u)
     information = columns.T * (counted * rho / (1 - rho) * bend(u) ** 2) @ columns  # expected, of all answers
-    return line, np.linalg.inv(information + np.diag(precision))
+    return line, np.asarray(np.linalg.inv(information + np.diag(precision)), np.float64)
 
 
 def _of_words(odds: Floats, asked: Questions, counted: Floats, centre: Floats, variance: Floats) -> Floats:

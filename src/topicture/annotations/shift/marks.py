@@ -116,7 +116,7 @@ def presence_by_rank(ranks: Any, n_unlabelled: int) -> Any:
     log_density -= (np.log(b) - np.log(_USUAL_SLOPE)) ** 2 / (2 * _SLOPE_DEVIATION**2)
     posterior = np.exp(log_density - log_density.max())
     posterior /= posterior.sum()
-    usual = _USUAL_SIZE * len(seen) / sizes
+    usual = _USUAL_SIZE * max(len(seen), 1) / sizes  # of a word that no photo shows, one is thought to
     pure = (b / _STEEP) ** _HOW_STEEP * np.exp(
         -(np.minimum(np.log(usual), 0) ** 2) / (2 * _SIZE_DEVIATION**2)
     )

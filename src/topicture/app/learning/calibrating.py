@@ -12,7 +12,8 @@ from topicture.annotations.shift.calibration import Calibration, calibrate
 from topicture.annotations.shift.completeness import Completeness, false_rate, left_out, rightly_given
 from topicture.annotations.shift.evidence import Evidence, Untagged
 from topicture.annotations.shift.how_complete import Questions, fit_completeness
-from topicture.annotations.shift.worlds import FarWorld
+from topicture.annotations.shift.marks import are_marks
+from topicture.annotations.shift.worlds import TAGS, FarWorld
 from topicture.app.learning.choosing import images_to_judge
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
@@ -47,6 +48,7 @@ class Trusted(NamedTuple):
     judged: JudgedPairs  # what promises are compared with
     pairs: JudgedPairs  # those of them that may vouch for what is accepted unseen
     completeness: Completeness | None
+    measured: bool = True  # whether anything was said that promises can be compared with
 
 
 def trust(
@@ -60,12 +62,14 @@ def trust(
     places: Sequence[str] | None = None,
     untagged: Untagged | None = None,
     first: HeldOut | None = None,
+    groups: Any = None,
     seed: int = 0,
 ) -> Trusted:
     """Calibrate the answers of models that had not seen the tags; `kept` are the rows of `tags` in the corpus.
 
     `untagged` is what the model itself says of some untagged photos, for where these are unlike the tagged ones, and
-    `first` what was told of the photos before captions were completed (`with_omissions`).
+    `first` what was told of the photos before captions were completed (`with_omissions`). `groups` (D,) are photos that
+    tell each other's tags.
     """
     truth, known, captioned = tags.truth[kept], tags.known[kept], tags.captioned[kept]
     completeness = None
@@ -74,14 +78,27 @@ def trust(
     if tags.asked[kept][near.p.any(axis=1)].sum() >= FEWEST_QUESTIONS:
         completeness, soft = _completed(tags, kept, near, first, seed)
     evidence = Evidence(
-        corpus, soft, known, captioned, near, far, world, tags.rejected[kept], places, untagged
+        corpus,
+        soft,
+        known,
+        captioned,
+        near,
+        far,
+        world,
+        tags.rejected[kept],
+        places,
+        untagged,
+        tags.shown[kept],
+        tags.answered[kept],
+        groups,
     )
     calibration, judged, pairs = calibrate(evidence, seed=seed)
-    n_answers = int((known & ~captioned[:, None]).sum())
     # Where no two tags occur together, a photo without one was never said to lack it: only answers vouch for others.
-    if calibration.marks is not None and n_answers < FEWEST_ANSWERS:
+    measured = calibration.marks is None and not are_marks(tags.shown[kept], captioned)
+    measured |= calibration.marks is not None and tags.n_answers(kept) >= FEWEST_ANSWERS
+    if not measured:
         pairs = pairs.at(np.zeros(len(pairs.word), bool))
-    return Trusted(calibration, judged, pairs, completeness)
+    return Trusted(calibration, judged, pairs, completeness, measured)
 
 
 class Omissions(NamedTuple):
@@ -228,7 +245,7 @@ def differing(world: FarWorld | None, calibration: Calibration) -> str:
             "Hardly two tags occur together, so no photo says what it lacks: only answers do. More of them "
             "('topicture review --order random') tell more."
         )
-    if world is None or world.share < MOST_FAR:
+    if world is None or world.share < MOST_FAR or world.kind == TAGS:  # no such groups were hidden
         return ""
     return (
         f"Tagged and untagged photos differ: {world.share:.0%} of the untagged ones are unlike what is tagged. Figures "

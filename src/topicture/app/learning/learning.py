@@ -148,7 +148,7 @@ def learn(
         if afresh:
             trials_kept.forget_others()
         world = find_worlds(corpus, places, seconds=moments(looked_at), seed=seed)
-        marks = are_marks(corpus.captions, training_tags.captioned[kept])
+        marks = are_marks(training_tags.shown[kept], training_tags.captioned[kept])
         report("Comparing photos", 1, 1)
         again = None
         if earlier is not None and former.may_go_on:
@@ -171,12 +171,12 @@ def learn(
         report("Weighing the answers", 0, None)
         with one_thread_products():  # many small ones
             trusted = _trusted(
-                corpus, training_tags, kept, scores, far_scores, world, places, annotator, first, seed
+                corpus, training_tags, kept, scores, far_scores, world, places, groups, annotator, first, seed
             )
         trusted = without_promises(trusted, _not_asked_about(corpus, annotator))
         report("Weighing the answers", 1, 1)
         n_answers = training_tags.n_answers(kept)
-        measured = trusted.calibration.marks is None or n_answers >= FEWEST_ANSWERS
+        measured = trusted.measured
         warning = differing(world, trusted.calibration)
         if not measured:
             warning = not_measured(n_answers, FEWEST_ANSWERS)
@@ -277,6 +277,7 @@ def _trusted(
     far: HeldOut | None,
     world: FarWorld | None,
     places: list[str],
+    groups: np.ndarray,
     annotator: Annotator,
     first: HeldOut | None,
     seed: int,
@@ -284,12 +285,22 @@ def _trusted(
     """How far the model is to be trusted, found on the photos that there are answers for where all are too many."""
     untagged = None
     # Of all photos: those that there are answers for are tagged.
-    if world is not None or are_marks(corpus.captions, tags.captioned[kept]):
+    if world is not None or are_marks(tags.shown[kept], tags.captioned[kept]):
         untagged = some_untagged(corpus, tags.judged[kept], places, annotator.annotate, seed)
     if len(corpus) * corpus.n_words <= MOST_PAIRS:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
         return trust(
-            corpus, tags, kept, near, far, world, places=places, untagged=untagged, first=first, seed=seed
+            corpus,
+            tags,
+            kept,
+            near,
+            far,
+            world,
+            places=places,
+            untagged=untagged,
+            first=first,
+            groups=groups,
+            seed=seed,
         )
     rows = np.arange(len(corpus)) if near.rows is None else near.rows
     if world is not None:
@@ -298,7 +309,19 @@ def _trusted(
     if first is not None:
         first = HeldOut(first.p[rows], first.fold_of[rows])
     kept = np.arange(len(rows))
-    return trust(some, tags, kept, near, far, world, places=own, untagged=untagged, first=first, seed=seed)
+    return trust(
+        some,
+        tags,
+        kept,
+        near,
+        far,
+        world,
+        places=own,
+        untagged=untagged,
+        first=first,
+        groups=groups[rows],
+        seed=seed,
+    )
 
 
 def look_at(

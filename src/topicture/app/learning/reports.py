@@ -174,10 +174,7 @@ def learning_told(
                 "word": corpus.vocabulary[word],
                 "photos": int(n_photos[word]),
                 **(_suggested(word, pairs, float(enough[word])) if measured else _UNKNOWN),
-                "completeness": None if completeness is None else float(completeness.words[word]),
-                "completeness_deviation": None
-                if completeness is None
-                else float(completeness.deviation[word]),
+                **_completeness_of(completeness, word),
             }
             for word in range(corpus.n_words)
         ],
@@ -186,6 +183,11 @@ def learning_told(
 
 def not_measured(n_answers: int, needed: int) -> str:
     """One line for people where nothing tells what is not true of a photo, and so many answers would."""
+    if n_answers >= needed:
+        return (
+            "Nothing was measured: no two tags occur together, so no photo says what it lacks, and hardly a photo is "
+            "without tags, to compare with those that have some; probabilities are guesses."
+        )
     questions = (
         f"{needed - n_answers} {'more ' if n_answers else ''}question{'s' * (needed - n_answers != 1)}"
     )
@@ -205,6 +207,16 @@ def _completeness(found: Completeness) -> dict[str, Any]:
         "overall": found.overall,
         "deviation": found.overall_deviation,
         "questions": found.n_questions,
+    }
+
+
+def _completeness_of(found: Completeness | None, word: int) -> dict[str, Any]:
+    """None of a word that no caption has: there is no share of given tags to tell."""
+    if found is None or not found.words[word]:
+        return {"completeness": None, "completeness_deviation": None}
+    return {
+        "completeness": float(found.words[word]),
+        "completeness_deviation": float(found.deviation[word]),
     }
 
 

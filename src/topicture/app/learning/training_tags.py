@@ -1,8 +1,8 @@
 """What people have said about the photos, in the form that learning needs.
 
-A photo that its owner tagged has a caption: it says of every word whether it is there. Words that were accepted or
-rejected for another photo are answers: each says something of its word alone. Where owners' captions are few, photos
-with accepted words stand in for them.
+A photo that its owner tagged has a caption: it says of every word whether it is there (`store.decisions.captions`: of
+files, or of what was typed here where files have few). Words that were accepted or rejected for another photo are
+answers: each says something of its word alone. Where captions are few, photos with accepted words stand in for them.
 
 What was accepted in bulk is the model's own opinion: it is no caption, teaches nothing and counts as not judged, until
 a person confirms it.
@@ -25,7 +25,8 @@ from topicture.errors import CorpusError
 from topicture.models.blends.hidden_answers import GIVEN, NO, YES, by_image
 from topicture.models.look_alikes import look_alikes
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import BY_MACHINE, CAPTIONING
+from topicture.store.decisions.captions import CAPTIONING
+from topicture.store.decisions.decisions import BY_MACHINE
 from topicture.store.files import LivingImage
 
 __all__ = ["LEAST_TEACHING", "MOST_PAIRS", "TrainingTags", "gather", "hidden_together", "moments"]
@@ -119,9 +120,35 @@ class TrainingTags:
         """(D,) photos that people said anything about."""
         return (np.asarray(self.known.sum(axis=1)).ravel() > 0) | self.captioned
 
+    @property
+    def shown(self) -> Any:
+        """(D, V) bool, what captions gave of photos that have one, and what was accepted of others."""
+        others = sparse.csr_array(self.truth).multiply(~self.captioned[:, None])
+        found = sparse.csr_array(others, dtype=bool) + sparse.csr_array(self.given)
+        return found if sparse.issparse(self.truth) else found.toarray()
+
+    @property
+    def answered(self) -> Any:
+        """(D, V) bool, verdicts on photos without a caption that say how often promises come true.
+
+        A word that somebody typed for some photos, and never denied, was chosen because it is true there: it teaches,
+        and is no sample of anything.
+        """
+        known = sparse.csr_array(self.known, dtype=np.int8)
+        open_ = sparse.csr_array(known.multiply(~self.captioned[:, None]))
+        if self.suggested is not None:
+            typed = open_ - open_.multiply(sparse.csr_array(self.suggested, dtype=np.int8))
+            denied = np.asarray(
+                typed.multiply(sparse.csr_array(self.rejected, dtype=np.int8)).sum(axis=0)
+            ).ravel()
+            open_ = open_ - sparse.csr_array(typed.multiply((denied == 0)[None, :]))
+        open_.eliminate_zeros()
+        found = sparse.csr_array(open_, dtype=bool)
+        return found if sparse.issparse(self.known) else found.toarray()
+
     def n_answers(self, rows: Any) -> int:
-        """How many verdicts there are on words of those of some photos that have no caption."""
-        return int(self.known[rows][~self.captioned[rows]].sum())
+        """How many such verdicts there are on words of some photos."""
+        return int(self.answered[rows].sum())
 
     @property
     def by_content(self) -> dict[str, dict[str, int]]:
@@ -207,11 +234,13 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
         raise CorpusError(f"no tag is on at least {min_count} photos; tag more, or lower --min-count")
     column = {word: i for i, word in enumerate(frequent)}
     drawn, suggested = catalog.questions.weights(), catalog.decisions.answered_suggestions()
+    typed = catalog.decisions.captions.typed_images()
     captioned = np.zeros(len(images), bool)
     captions: list[list[str]] = [[] for _ in images]
     at, said = array("q"), array("b")
     for row, word, verdict, source in tags:
-        present, of_owner = verdict == "present", source in CAPTIONING
+        present, pair = verdict == "present", (images[row].image, word)
+        of_owner = source in CAPTIONING or (pair[0] in typed and pair not in suggested and pair not in drawn)
         captioned[row] |= present and of_owner
         if word not in column:
             continue
@@ -220,8 +249,8 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
             present * _PRESENT
             | (verdict == "rejected" and source != "delete") * _REJECTED
             | (present and of_owner) * _GIVEN
-            | (source == "review" and (images[row].image, word) in drawn) * _ASKED
-            | ((images[row].image, word) in suggested) * _SUGGESTED
+            | (source == "review" and pair in drawn) * _ASKED
+            | (pair in suggested) * _SUGGESTED
         )
         if present:
             captions[row].append(word)

@@ -9,7 +9,7 @@ from topicture.annotations.teaching import teaching_order
 from topicture.app.learning.reports import load_report
 from topicture.errors import CorpusError, DataNotFound, ModelFileError
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import CAPTIONING
+from topicture.store.decisions.captions import CAPTIONING
 from topicture.store.shards import ShardError
 
 __all__ = ["NextPhoto", "RareWord", "WeakWord", "WhatNext", "what_next"]

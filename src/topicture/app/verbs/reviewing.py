@@ -13,7 +13,8 @@ from topicture.app.verbs.asking.drawing_lots import least_probabilities, missing
 from topicture.app.verbs.asking.question import Question
 from topicture.errors import CorpusError, DataNotFound, TopictureError
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import CAPTIONING, Decision
+from topicture.store.decisions.captions import CAPTIONING
+from topicture.store.decisions.decisions import Decision
 from topicture.store.shards import ShardError
 from topicture.store.suggestions import Open
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicture.store.database import Database
+from topicture.store.decisions.captions import CAPTIONING, Captions
 from topicture.store.decisions.conflicts import Conflict, Conflicts
 from topicture.store.decisions.log import OF_FILES, DecisionLog
 from topicture.store.decisions.redoing import Redone, redo
@@ -26,13 +27,10 @@ from topicture.store.decisions.steps import Step
 from topicture.store.decisions.undoing import Undone, undo
 from topicture.store.decisions.word_edits import set_deleted
 
-__all__ = ["BY_MACHINE", "CAPTIONING", "OF_FILES", "OURS", "Decision", "Decisions", "Redone", "Tag", "Undone"]
+__all__ = ["BY_MACHINE", "OF_FILES", "OURS", "Decision", "Decisions", "Redone", "Tag", "Undone"]
 
 OURS = ("review", "bulk", "import", "merge")
 """Sources of tags that are not in the photo's own metadata yet, and that `write` therefore writes."""
-
-CAPTIONING = ("file", "import", "merge")
-"""Sources of whole captions: a word that is missing there was not wanted. Reviewed photos tell only what was asked."""
 
 BY_MACHINE = ("bulk",)
 """Sources of tags that no person has looked at: nobody's word, until somebody confirms them."""
@@ -66,12 +64,14 @@ class Decisions:
     ----------
     log : the rows themselves
     conflicts : decisions that a file contradicts
+    captions : which photos have a caption of their owner's
     """
 
     def __init__(self, database: Database):
         self._db = database
         self.log = DecisionLog(database)
         self.conflicts = Conflicts(database)
+        self.captions = Captions(database)
 
     # --- Words ---------------------------------------------------------------------------------------------
 
@@ -279,11 +279,9 @@ class Decisions:
 
     def left_out(self, image: int, word: str) -> bool:
         """Whether an image with a file and a caption of its owner's has no verdict on this word."""
-        marks = ", ".join(f"'{source}'" for source in CAPTIONING)
         return bool(
             self._db.execute(
-                "SELECT EXISTS (SELECT 1 FROM tags WHERE image = :image AND verdict = 'present' "
-                f"AND source IN ({marks})) "
+                f"SELECT {self.captions.where(':image')} "
                 "AND NOT EXISTS (SELECT 1 FROM tags JOIN words ON words.id = tags.word "
                 "WHERE image = :image AND words.word = :word) "
                 "AND EXISTS (SELECT 1 FROM places WHERE image = :image AND gone IS NULL)",

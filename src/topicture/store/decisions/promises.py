@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from topicture.store.database import Database
-from topicture.store.decisions.decisions import CAPTIONING
+from topicture.store.decisions.captions import Captions
 
 __all__ = ["Promises", "answered_promises"]
 
@@ -22,14 +22,12 @@ def answered_promises(database: Database) -> Promises | None:
     What was accepted in bulk is nobody's answer. Nor is what a person said of such a tag later on: wrong ones catch the
     eye, so these are no more a sample of suggestions than the bulk is.
     """
-    marks = ", ".join(f"'{source}'" for source in CAPTIONING)
     n, promised, came_true = database.execute(
         "SELECT count(*), avg(d.probability), avg(tags.verdict = 'present') FROM tags "
         "JOIN decisions AS d ON d.id = tags.decision JOIN words ON words.id = tags.word "
         "WHERE tags.source = 'review' AND tags.verdict IN ('present', 'rejected') AND d.probability IS NOT NULL "
         "AND words.deleted IS NULL AND EXISTS (SELECT 1 FROM places WHERE image = tags.image AND gone IS NULL) "
-        "AND NOT EXISTS (SELECT 1 FROM tags AS own WHERE own.image = tags.image AND own.verdict = 'present' "
-        f"AND own.source IN ({marks})) "
+        f"AND NOT {Captions(database).where('tags.image')} "
         "AND coalesce((SELECT former.source || former.verdict FROM decisions AS former "
         "WHERE former.image = tags.image AND former.word = tags.word AND former.id < d.id "
         "ORDER BY former.id DESC LIMIT 1), '') != 'bulkpresent'"

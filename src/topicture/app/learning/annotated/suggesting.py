@@ -8,7 +8,6 @@ from scipy import sparse
 from topicture.corpus import Vocabulary
 from topicture.models.leading_words import leading_words
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import CAPTIONING
 
 __all__ = ["DEFAULT_THRESHOLD", "Chosen", "Possible", "Unwanted", "chosen_words", "find_unwanted"]
 
@@ -46,13 +45,13 @@ def find_unwanted(
         columns.setdefault(means.get(word, word), []).append(column)
     photos, words = np.zeros(len(numbers), bool), np.zeros(len(vocabulary), bool)
     at: list[tuple[int, int]] = []
-    for image, word, verdict, source in catalog.tree.with_implied(catalog.decisions.all_tags()):
+    for image, word, verdict, _ in catalog.tree.with_implied(catalog.decisions.all_tags()):
         if image not in row:
             continue
-        if verdict == "present" and source in CAPTIONING and not everything:
-            photos[row[image]] = True
         if not (verdict == "rejected" and rejected_too):
             at += [(row[image], column) for column in columns.get(word, [])]
+    if not everything:
+        photos = np.isin(numbers, catalog.decisions.captions.images())
     for word in catalog.decisions.unwanted_words():
         words[columns.get(word, [])] = True
     i, j = np.array(at, np.int64).reshape(-1, 2).T

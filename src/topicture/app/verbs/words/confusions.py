@@ -11,7 +11,6 @@ import numpy as np
 from topicture.app.learning.reports import load_report
 from topicture.collection.words import clean_word
 from topicture.store import Catalog
-from topicture.store.decisions.decisions import CAPTIONING
 
 __all__ = ["Confusion", "Confusions", "confusions"]
 
@@ -92,11 +91,11 @@ def _verdicts(catalog: Catalog, images: list[int | None], names: list[str]) -> t
         columns.setdefault(name, []).append(column)
     truth = np.zeros((len(images), len(names)), bool)
     known = np.zeros_like(truth)
-    captioned = np.zeros(len(images), bool)
+    own = set(catalog.decisions.captions.images().tolist())
+    captioned = np.array([image in own for image in images], bool)
     for image, word, verdict, source in catalog.decisions.all_tags():
         if image not in row or source == "bulk":
             continue
-        captioned[row[image]] |= verdict == "present" and source in CAPTIONING
         for column in columns.get(word, ()):
             truth[row[image], column] = verdict == "present"
             known[row[image], column] = True
