@@ -8,13 +8,17 @@ from scipy.special import expit
 
 from topicture.annotations.choice.presence import JudgedPairs, thresholds
 from topicture.annotations.choice.trials import HeldOut
+from topicture.annotations.shift import calibration
 from topicture.annotations.shift.answered import (
     SPREADS,
     Answered,
+    Sample,
     Spread,
+    corrected_by_others,
     fit_answered,
     fit_posterior,
     fit_spread,
+    together_as_one,
 )
 from topicture.annotations.shift.calibration import _without_own_answers, calibrate, no_better_than_answers
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
@@ -27,13 +31,13 @@ from topicture.corpus import Corpus
 def test_without_answers_nothing_moves():
     p = np.linspace(0, 1, 12).reshape(3, 4)
     np.testing.assert_array_equal(Answered.nothing(4)(p), p)
-    assert fit_answered(np.zeros(0), np.zeros(0, int), np.zeros(0), 4)(p) is p
+    assert fit_answered(Sample(np.zeros(0), np.zeros(0, int), np.zeros(0)), 4)(p) is p
 
 
 def test_answers_move_promises_where_they_were_given(rng):
     presence, word = np.full(200, 0.5), np.zeros(200, int)
     yes = rng.random(200) < 0.1
-    answered = fit_answered(presence, word, yes, 3)
+    answered = fit_answered(Sample(presence, word, yes), 3)
     told = answered(np.array([[0.5, 0.5, 0.01]]))[0]
     assert told[0] < 0.2
     # Another word moves, too, but less. At logit 0 answers show only the sum m of bumps and word, of prior variance
@@ -50,7 +54,7 @@ def off(rng, n, n_words, variance, p=None):
     """Promised presence, word and truth of pairs, where every word is off by an amount of its own."""
     p, word = rng.uniform(0.1, 0.99, n) if p is None else p, rng.integers(0, n_words, n)
     mistake = rng.normal(0, np.sqrt(variance), n_words)
-    return p, word, (rng.random(n) < expit(np.log(p / (1 - p)) + mistake[word])).astype(float)
+    return Sample(p, word, (rng.random(n) < expit(np.log(p / (1 - p)) + mistake[word])).astype(float))
 
 
 def test_hidden_groups_show_how_far_promises_may_be_off(rng):
@@ -61,14 +65,14 @@ def test_hidden_groups_show_how_far_promises_may_be_off(rng):
 
 
 def test_what_may_be_counted_on_holds_for_most_words(rng):
-    p, word, yes = off(rng, 300, 40, 1.0)
-    posterior = fit_posterior(p, word, yes, 40, Spread(0.1, 1.0))
+    p, word, yes, _ = off(rng, 300, 40, 1.0)
+    posterior = fit_posterior(Sample(p, word, yes), 40, Spread(0.1, 1.0))
     told, bound = posterior.answered.at(p, word), posterior.lower(p, word, 1.28)
     assert (bound < told).all()
-    more = fit_posterior(np.tile(p, 20), np.tile(word, 20), np.tile(yes, 20), 40, Spread(0.1, 1.0))
+    more = fit_posterior(Sample(np.tile(p, 20), np.tile(word, 20), np.tile(yes, 20)), 40, Spread(0.1, 1.0))
     gap = np.abs(more.answered.at(p, word) - more.lower(p, word, 1.28))
     assert gap.mean() < 0.5 * (told - bound).mean()  # answers make sure
-    nothing = fit_posterior(p[:0], word[:0], yes[:0], 40, SPREADS[-1])
+    nothing = fit_posterior(Sample(p[:0], word[:0], yes[:0]), 40, SPREADS[-1])
     assert nothing.lower(np.array([0.9]), np.array([3]), 1.28)[0] < 0.6
     np.testing.assert_allclose(nothing.answered.at(p, word), p)
 
@@ -76,7 +80,7 @@ def test_what_may_be_counted_on_holds_for_most_words(rng):
 def test_its_uncertainty_is_that_of_one_logistic_offset():
     """One word, asked about in one place: what a page of algebra gives."""
     p, word, yes = np.full(50, 0.5), np.zeros(50, int), (np.arange(50) < 20).astype(float)
-    posterior = fit_posterior(p, word, yes, 1, Spread(1e-3, 1.0))  # hardly any bumps
+    posterior = fit_posterior(Sample(p, word, yes), 1, Spread(1e-3, 1.0))  # hardly any bumps
     v = posterior.answered.words[0]
     q = expit(v)
     assert posterior.covariance[-1, -1] == pytest.approx(1 / (50 * q * (1 - q) + 1), rel=0.02)
@@ -169,8 +173,66 @@ def test_where_shoots_differ_less_is_accepted_than_hidden_tags_would_allow(shoot
     assert (promises.truth <= promises.presence).all()
 
 
+def test_a_burst_with_one_answer_counts_as_one_photo(rng):
+    """As often as it is repeated: maps, their uncertainty and bounds stay what they are."""
+    one = off(rng, 60, 10, 1.0)
+    times = rng.integers(1, 6, 60)
+    burst = np.repeat(np.arange(60), times)
+    repeated = one.at(burst)._replace(weight=together_as_one(burst, one.word[burst]))
+    assert repeated.counted.sum() == pytest.approx(60)
+    few, many = (fit_posterior(sample, 10, Spread()) for sample in (one, repeated))
+    p, word = np.full(10, 0.8), np.arange(10)
+    np.testing.assert_allclose(many.lower(p, word, 1.28), few.lower(p, word, 1.28), atol=1e-4)
+    bounds = [no_better_than_answers(np.full(10, 0.9), p, word, sample) for sample in (one, repeated)]
+    np.testing.assert_allclose(bounds[1], bounds[0], atol=1e-9)
+    other_words = together_as_one(np.zeros(4, int), np.array([0, 0, 1, 2]))
+    assert other_words.tolist() == [0.5, 0.5, 1.0, 1.0]
+
+
+def test_no_burst_vouches_for_itself(rng):
+    """Whatever all photos of some bursts were said to be, what they are told stays the same."""
+    sample, burst = off(rng, 90, 4, 1.0), np.repeat(np.arange(30), 3)
+    told = corrected_by_others(sample, burst, 4, Spread())
+    for part in range(3):
+        own = burst % 3 == part
+        turned = sample._replace(truth=np.where(own, 1 - sample.truth, sample.truth))
+        again = corrected_by_others(turned, burst, 4, Spread())
+        np.testing.assert_array_equal(again[own], told[own])
+        assert (again[~own] != told[~own]).all()
+
+
+def test_answers_do_not_vouch_for_themselves_where_photos_are_a_random_sample(rng, monkeypatch):
+    """What `evaluate` and thresholds are read from has no answer with a say in what is told of its photo."""
+    monkeypatch.setattr(calibration, "TOLD_SPREADS", (Spread(),))  # that one number all answers choose
+    truth = rng.random((300, 3)) < 0.4
+    looks = truth @ rng.standard_normal((3, 20)) + rng.standard_normal((300, 20))
+    captioned, answered = np.arange(300) < 200, np.arange(300) >= 240
+    p = np.clip(0.25 * truth + rng.uniform(0.05, 0.6, truth.shape), 0, 1)
+    corpus = Corpus.from_arrays(
+        sparse.csr_array((truth & captioned[:, None]).astype(float)),
+        image_ids=[f"{i:04d}" for i in range(300)],
+        descriptor=looks,
+    )
+    known = np.repeat(captioned[:, None], 3, axis=1)
+    known[answered, 0] = True
+    scores = HeldOut(p, np.where(captioned, np.arange(300) % 3, -1))
+
+    def judged(truth):
+        rejected = known & ~truth & ~captioned[:, None]
+        pairs = calibrate(Evidence(corpus, truth & known, known, captioned, scores, rejected=rejected))[1]
+        return pairs.at(slice(-60, None))  # answers come last
+
+    turned = truth.copy()
+    third = answered & (np.arange(300) % 3 == 0)
+    turned[third, 0] = ~turned[third, 0]
+    told, again, own = judged(truth), judged(turned), third[answered]
+    assert (told.truth == truth[answered, 0]).all()
+    np.testing.assert_allclose(again.presence[own], told.presence[own], atol=1e-12)
+    assert (again.presence[~own] != told.presence[~own]).any()
+
+
 def test_answers_about_a_word_itself_lessen_what_others_allow():
-    answers = (np.array([0.8, 0.8, 0.9, 0.8]), np.array([0, 0, 0, 1]), np.array([0.0, 0.0, 1.0, 1.0]))
+    answers = Sample(np.array([0.8, 0.8, 0.9, 0.8]), np.array([0, 0, 0, 1]), np.array([0.0, 0.0, 1.0, 1.0]))
     presence, word = np.array([0.7, 0.85, 0.95, 0.7, 0.7]), np.array([0, 0, 0, 1, 2])
     found = no_better_than_answers(np.full(5, 0.9), presence, word, answers)
     expected = [

@@ -7,7 +7,8 @@ hidden tags of other photos have promised, where questions were asked and little
 
 with bumps B_k(x) = exp(-(x - k)^2 / 2) at k = -1, ..., 5, and a ramp r from 0 at x = -2 to 1 at 0: below, nobody is
 asked. a and v are the most probable ones; what comes of it is made to rise with p. Which pairs were asked about was
-decided by p, the word and chance: given these, nothing is biased by the choice. Without answers q = p.
+decided by p, the word and chance: given these, nothing is biased by the choice. Photos of a burst have one answer: k
+about the same word count 1 / k each. Without answers q = p.
 
 How far promises may be off, s and t, groups that were hidden have shown: the evidence of s and t is that of each hidden
 fold and of the answers, with a and v of their own, by Laplace's approximation (`fit_spread`). The same approximation
@@ -38,16 +39,34 @@ __all__ = [
     "fit_posterior",
     "fit_spread",
     "parts_of",
+    "together_as_one",
 ]
 
 Floats = NDArray[np.float64]
-Sample = tuple[Floats, NDArray[np.int64], Any]  # promised presence, word and truth of pairs (n,)
 
 N_PARTS = 3  # in which answers judge what others have taught
 _EDGE = 1e-6
 _CENTRES = np.arange(-1.0, 6.0)
 _GRID = np.linspace(-8, 8, 161)
 _LEAST_TOLD = 0.1  # presence from which on promises count
+
+
+class Sample(NamedTuple):
+    """Answered pairs (n,): what was promised, of which word, what is true, and how much each counts; None: as one."""
+
+    presence: Floats
+    word: NDArray[np.int64]
+    truth: Any
+    weight: Any = None
+
+    @property
+    def counted(self) -> Floats:
+        return np.ones(len(self.word)) if self.weight is None else np.asarray(self.weight, np.float64)
+
+    def at(self, kept: Any) -> "Sample":
+        """Some of the pairs."""
+        weight = None if self.weight is None else self.counted[kept]
+        return Sample(self.presence[kept], self.word[kept], np.asarray(self.truth)[kept], weight)
 
 
 class Spread(NamedTuple):
@@ -133,13 +152,11 @@ class _Fit(NamedTuple):
     log_evidence: float
 
 
-def fit_answered(
-    presence: Floats, word: NDArray[np.int64], truth: Any, n_words: int, spread: Spread | None = None
-) -> Answered:
-    """The map of highest posterior probability, from answered pairs (n,): what was promised, and the answer."""
-    if not len(word):
+def fit_answered(sample: Sample, n_words: int, spread: Spread | None = None) -> Answered:
+    """The map of highest posterior probability."""
+    if not len(sample.word):
         return Answered.nothing(n_words)
-    return _fit(presence, word, truth, n_words, spread or Spread()).answered
+    return _fit(sample, n_words, spread or Spread()).answered
 
 
 def corrected_by_others(answers: Sample, group: NDArray[np.int64], n_words: int, spread: Spread) -> Floats:
@@ -147,12 +164,11 @@ def corrected_by_others(answers: Sample, group: NDArray[np.int64], n_words: int,
 
     Pairs of one `group` (n,) are in one part: photos of a burst have the same answer.
     """
-    presence, word, truth = answers
-    found, part_of = presence.copy(), parts_of(group)
+    found, part_of = answers.presence.copy(), parts_of(group)
     for part in range(N_PARTS):
-        others, own = part_of != part, part_of == part
-        told = fit_answered(presence[others], word[others], truth[others], n_words, spread)
-        found[own] = told.at(presence[own], word[own])
+        own = part_of == part
+        told = fit_answered(answers.at(~own), n_words, spread)
+        found[own] = told.at(answers.presence[own], answers.word[own])
     return found
 
 
@@ -161,11 +177,15 @@ def parts_of(group: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.unique(group, return_inverse=True)[1] % N_PARTS, np.int64)
 
 
-def fit_posterior(
-    presence: Floats, word: NDArray[np.int64], truth: Any, n_words: int, spread: Spread
-) -> Posterior:
+def together_as_one(group: NDArray[np.int64], word: NDArray[np.int64]) -> Floats:
+    """How much answered pairs (n,) count: those about the same word of a group, such as a burst, as one."""
+    _, pair, n = np.unique(np.stack([group, word]), axis=1, return_inverse=True, return_counts=True)
+    return 1 / n[pair.ravel()]
+
+
+def fit_posterior(sample: Sample, n_words: int, spread: Spread) -> Posterior:
     """The same with its uncertainty; without answers that of `spread` alone."""
-    found = _fit(presence, word, truth, n_words, spread)
+    found = _fit(sample, n_words, spread)
     return Posterior(
         found.answered, spread, found.asked, np.asarray(np.linalg.inv(found.precision), np.float64)
     )
@@ -173,34 +193,35 @@ def fit_posterior(
 
 def fit_spread(samples: Sequence[Sample], n_words: int, among: Sequence[Spread] = SPREADS) -> Spread:
     """s and t of highest evidence for samples that are each off in their own way."""
-    told = [(p[kept], w[kept], y[kept]) for p, w, y in samples if (kept := p >= _LEAST_TOLD).any()]
-    evidence = [sum(_fit(*one, n_words, spread).log_evidence for one in told) for spread in among]
+    told = [one.at(kept) for one in samples if (kept := one.presence >= _LEAST_TOLD).any()]
+    evidence = [sum(_fit(one, n_words, spread).log_evidence for one in told) for spread in among]
     return among[int(np.argmax(evidence))] if told else Spread()
 
 
-def _fit(presence: Floats, word: NDArray[np.int64], truth: Any, n_words: int, spread: Spread) -> _Fit:
-    x, y = _logit(presence), np.asarray(truth, np.float64)
-    asked, position = np.unique(word, return_inverse=True)
+def _fit(sample: Sample, n_words: int, spread: Spread) -> _Fit:
+    x, y, counted = _logit(sample.presence), np.asarray(sample.truth, np.float64), sample.counted
+    asked, position = np.unique(sample.word, return_inverse=True)
     bumps, ramp, n_bumps = _bumps(x), _ramp(x), len(_CENTRES)
     precision = np.repeat([1 / spread.shared, 1 / spread.words], [n_bumps, len(asked)])
 
     def loss(theta: Floats) -> tuple[float, Floats]:
         score = x + bumps @ theta[:n_bumps] + ramp * theta[n_bumps:][position]
-        residual = expit(score) - y
-        value = np.logaddexp(0, score).sum() - y @ score + theta**2 @ precision / 2
+        residual = counted * (expit(score) - y)
+        value = counted @ (np.logaddexp(0, score) - y * score) + theta**2 @ precision / 2
         slope = np.concatenate([bumps.T @ residual, np.bincount(position, ramp * residual, len(asked))])
         return float(value), slope + theta * precision
 
     best = minimize(loss, np.zeros(n_bumps + len(asked)), jac=True, method="L-BFGS-B")
     found = best.x
     q = expit(x + bumps @ found[:n_bumps] + ramp * found[n_bumps:][position])
-    weighted = (q * (1 - q))[:, None] * bumps
+    told = counted * q * (1 - q)
+    weighted = told[:, None] * bumps
     curvature = np.diag(precision)
     curvature[:n_bumps, :n_bumps] += bumps.T @ weighted
     np.add.at(curvature[n_bumps:, :n_bumps], position, ramp[:, None] * weighted)
     curvature[:n_bumps, n_bumps:] = curvature[n_bumps:, :n_bumps].T
     of_words = np.arange(n_bumps, len(found))
-    curvature[of_words, of_words] += np.bincount(position, q * (1 - q) * ramp**2, len(asked))
+    curvature[of_words, of_words] += np.bincount(position, told * ramp**2, len(asked))
     log_evidence = -float(best.fun) + (np.log(precision).sum() - np.linalg.slogdet(curvature)[1]) / 2
     words = np.zeros(n_words)
     words[asked] = found[n_bumps:]

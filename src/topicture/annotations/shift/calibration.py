@@ -30,6 +30,7 @@ from topicture.annotations.shift.answered import (
     fit_posterior,
     fit_spread,
     parts_of,
+    together_as_one,
 )
 from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
 from topicture.annotations.shift.evidence import Evidence
@@ -191,7 +192,7 @@ def _with_far_world(
     samples: list[Sample] = []
     for inside in (np.flatnonzero(fold == one) for one in np.unique(fold)):
         few = JudgedPairs.of(mixed_far[inside], truth[hidden[inside]], counted[hidden[inside]])
-        samples.append((few.presence, few.word, np.asarray(few.truth, np.float64)))
+        samples.append(Sample(few.presence, few.word, np.asarray(few.truth, np.float64)))
     return found._replace(far=far, worlds=world.worlds), pooled, far_share, samples
 
 
@@ -226,14 +227,14 @@ def _with_answers(
     here = asked[rows]
     group = groups[rows][np.nonzero(here)[0]]
     answers = JudgedPairs.of(presence, np.asarray(evidence.truth[rows], np.float64), here)
-    sample = (answers.presence, answers.word, answers.truth)
+    sample = Sample(answers.presence, answers.word, answers.truth, together_as_one(group, answers.word))
     spread = fit_spread([sample], present.shape[1], TOLD_SPREADS)
-    answered = fit_answered(*sample, present.shape[1], spread)
+    answered = fit_answered(sample, present.shape[1], spread)
     # An answer that had a say in what is told of it would vouch for itself.
     answers = answers._replace(presence=corrected_by_others(sample, group, present.shape[1], spread))
     promises = None
     if samples is not None and evidence.untagged is not None:
-        posterior = fit_posterior(*sample, present.shape[1], fit_spread([*samples, sample], present.shape[1]))
+        posterior = fit_posterior(sample, present.shape[1], fit_spread([*samples, sample], present.shape[1]))
         promises = _counted_on(found, answered, posterior, evidence, sample)
     pairs = _joined(
         [
@@ -242,7 +243,7 @@ def _with_answers(
                 truth=answered.truth_of(pairs.presence, pairs.word, np.asarray(pairs.truth, np.float64)),
             ),
             answers._replace(
-                weight=None if pairs.weight is None else np.ones(len(answers.word)),
+                weight=None if pairs.weight is None else sample.counted,
                 group=None if pairs.group is None else -1 - group,
             ),
         ]
@@ -276,13 +277,11 @@ def no_better_than_answers(
     A word whose presence says little, true now and then wherever it is suggested, is not what the model of answers has.
     """
     found = bound.copy()
-    asked, asked_word, yes = answers
-    for one in np.unique(asked_word):
-        mine = np.flatnonzero(word == one)
-        order = np.argsort(-asked[asked_word == one], kind="stable")
-        surest = asked[asked_word == one][order]
-        n = np.searchsorted(-surest, -presence[mine], side="right")  # answers at least as sure
-        hits = np.append(0.0, np.cumsum(yes[asked_word == one][order]))[n]
+    for one in np.unique(answers.word):
+        mine, own = np.flatnonzero(word == one), answers.at(answers.word == one)
+        own = own.at(np.argsort(-own.presence, kind="stable"))
+        sure = np.searchsorted(-own.presence, -presence[mine], side="right")  # answers at least as sure
+        n, hits = (np.append(0.0, np.cumsum(part))[sure] for part in (own.counted, own.counted * own.truth))
         found[mine] = np.minimum(bound[mine], (hits + OWN_ANSWERS * bound[mine]) / (n + OWN_ANSWERS))
     return found
 
