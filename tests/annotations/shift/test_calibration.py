@@ -204,6 +204,7 @@ def test_no_burst_vouches_for_itself(rng):
 def test_answers_do_not_vouch_for_themselves_where_photos_are_a_random_sample(rng, monkeypatch):
     """What `evaluate` and thresholds are read from has no answer with a say in what is told of its photo."""
     monkeypatch.setattr(calibration, "TOLD_SPREADS", (Spread(),))  # that one number all answers choose
+    monkeypatch.setattr(calibration, "FEWEST_REJECTIONS", 1000)  # terms of looks have parts of their own
     truth = rng.random((300, 3)) < 0.4
     looks = truth @ rng.standard_normal((3, 20)) + rng.standard_normal((300, 20))
     captioned, answered = np.arange(300) < 200, np.arange(300) >= 240
