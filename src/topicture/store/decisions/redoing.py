@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
-from topicture.store.decisions.log import OF_FILES, DecisionLog, Logged
+from topicture.store.decisions.log import OF_FILES, DecisionLog, History, Logged
 from topicture.store.decisions.meanings import settle_words
-from topicture.store.decisions.steps import Step, last_undone
+from topicture.store.decisions.steps import Step, to_do_again, undone_steps
+from topicture.store.decisions.undoing import newest
 from topicture.store.decisions.word_edits import merges, redo_edits, refuse_out_of_turn
 
 __all__ = ["DoneAgain", "Redone", "redo"]
@@ -26,7 +27,7 @@ class Redone(NamedTuple):
     Attributes
     ----------
     source : of the step that had been undone, and of the one that did it again
-    step : the new one, for `undo`
+    step : the new one, for `undo`; None where nothing could be done again: then there is none
     decisions : verdicts that stand again
     words : words that were deleted, renamed, moved or given a policy again, or are in use again
     settled : conflicts that are settled again
@@ -34,7 +35,7 @@ class Redone(NamedTuple):
     """
 
     source: str
-    step: int
+    step: int | None
     decisions: tuple[DoneAgain, ...]
     words: tuple[str, ...] = ()
     settled: int = 0
@@ -44,13 +45,20 @@ class Redone(NamedTuple):
 def redo(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int | None = None
 ) -> Redone | None:
-    """Do the last undone step again, or that one step; None where there is none, or it was not undone.
+    """Do the last undone step again of which something can be, or that one step.
 
-    Raises TopictureError for a step that renamed or merged a word that got another meaning since.
+    None where there is none, or it was not undone. Raises TopictureError for a step that renamed or merged a word that
+    got another meaning since.
     """
+    left_alone = None
     with database.transaction():
-        found = last_undone(database, number)
-        return None if found is None else _do_again(database, log, conflicts, *found)
+        for found in to_do_again(database, number):
+            redone = _do_again(database, log, conflicts, *found)
+            if number is not None or redone.step is not None:
+                return redone
+            if left_alone is None and redone.decided_anew:
+                left_alone = redone
+    return left_alone
 
 
 def _do_again(
@@ -58,7 +66,7 @@ def _do_again(
 ) -> Redone:
     refuse_out_of_turn(database, number, again=True)
     step = Step(database, source, redoes=number)
-    assert step.number  # even where nothing can be done again, the next redo is about the step before
+    undone, first = undone_steps(database), _first_of(database)
     rows = database.execute(
         "SELECT d.image, d.word, words.word, verdict, source, model, probability FROM decisions AS d "
         "JOIN words ON words.id = d.word WHERE batch = ? AND undoes IS NULL ORDER BY d.id",
@@ -69,29 +77,44 @@ def _do_again(
     done = []
     for (image, word), (text, verdict, of, model, probability) in last.items():
         history = log.history(image, word)
-        if _said(database, history.standing) != _said(database, history.before[number]):
+        standing = newest(history, history.standing, undone)
+        if _said(standing, first) != _said(_before(history, number, undone, first), first):
             continue  # not as it was before the step: somebody has decided otherwise
         log.add(image, word, verdict, of, step, model=model, probability=probability)
         done.append(DoneAgain(image, text, verdict))
     edited = redo_edits(database, number, step)
-    for target, open_before in waiting:
-        conflicts.take_over(target, open_before)
-    settle_words(database, log, conflicts, number, step)
+    if step.made is not None:  # else nothing has changed that words and conflicts are to go along with
+        for target, open_before in waiting:
+            conflicts.take_over(target, open_before)
+        settle_words(database, log, conflicts, number, step)
     settled = conflicts.settle_again(number, step)
     left = len(last) - len(done) + edited.left
-    return Redone(source, step.number, tuple(done), edited.words, settled, left)
+    return Redone(source, step.made, tuple(done), edited.words, settled, left)
 
 
-def _said(database: Database, logged: Logged | None) -> Logged | None:
+def _before(history: History, number: int, undone: set[int], first: dict[int, int]) -> Logged | None:
+    """What stood before a step, apart from verdicts of steps that were undone and not done again."""
+    standing = {first.get(batch, batch) for batch in history.before if batch not in undone}
+    gone = {batch for batch in history.before if first.get(batch, batch) not in standing}
+    return newest(history, history.before[number], gone)
+
+
+def _first_of(database: Database) -> dict[int, int]:
+    """Steps that did something again, with the one that had done it first."""
+    first: dict[int, int] = {}
+    # A damaged catalog may lead in a circle.
+    for number, redoes in database.execute("SELECT id, redoes FROM batches WHERE redoes < id ORDER BY id"):
+        first[number] = first.get(redoes, redoes)
+    return first
+
+
+def _said(logged: Logged | None, first: dict[int, int]) -> Logged | None:
     """The decision as it was made first: one that was done again stands under the number of another step.
 
     What files say is the same whenever and under whatever name: an undo notes anew whether it is to be written.
     """
-    if logged is not None and logged.verdict == "present" and logged.source in OF_FILES:
+    if logged is None:
+        return None
+    if logged.verdict == "present" and logged.source in OF_FILES:
         return Logged(0, "present", "file", None, None)
-    while logged is not None:
-        row = database.execute("SELECT redoes FROM batches WHERE id = ?", (logged.batch,)).fetchone()
-        if row is None or row[0] is None or row[0] >= logged.batch:  # a damaged catalog may lead in a circle
-            break
-        logged = logged._replace(batch=row[0])
-    return logged
+    return logged._replace(batch=first.get(logged.batch, logged.batch))

@@ -4,7 +4,7 @@ import time
 
 from topicture.store.database import Database
 
-__all__ = ["UNDOABLE", "Step", "last_step", "last_undone"]
+__all__ = ["UNDOABLE", "Step", "last_step", "to_do_again", "undone_steps"]
 
 UNDOABLE = (
     *("review", "bulk", "import", "delete", "scan", "conflict"),
@@ -53,11 +53,12 @@ def last_step(database: Database, number: int | None = None) -> tuple[int, str, 
     ).fetchone()
 
 
-def last_undone(database: Database, number: int | None = None) -> tuple[int, str, float] | None:
-    """(number, source, time) of the step to do again: the last undone one if nothing was decided since, or a given one.
+def to_do_again(database: Database, number: int | None = None) -> list[tuple[int, str, float]]:
+    """(number, source, time) of steps to do again: the undone ones, the last first, or a given one if it was undone.
 
     As in an editor: whoever undoes two steps and does one again can do the other, too; a new decision ends that.
     """
+    undone = [number] if number is not None else []
     if number is None:
         done_again: set[int] = set()
         rows = database.execute("SELECT source, undoes, redoes FROM batches ORDER BY id DESC")
@@ -65,14 +66,16 @@ def last_undone(database: Database, number: int | None = None) -> tuple[int, str
             if redoes is not None:
                 done_again.add(redoes)
             elif undoes is not None and undoes not in done_again:
-                number = undoes
-                break
+                undone.append(undoes)
             elif undoes is not None:
                 done_again.discard(undoes)
             elif source in UNDOABLE:
-                return None
-    return database.execute(
-        "SELECT id, source, at FROM batches AS b WHERE id = ? "
-        "AND EXISTS (SELECT 1 FROM batches WHERE undoes = b.id)",
-        (number,),
-    ).fetchone()
+                break
+    query = "SELECT id, source, at FROM batches WHERE id = ? AND id IN (SELECT undoes FROM batches)"
+    return [row for each in undone for row in database.execute(query, (each,)).fetchall()]
+
+
+def undone_steps(database: Database) -> set[int]:
+    """The numbers of all steps that were undone; what was done again is a step of its own."""
+    rows = database.execute("SELECT undoes FROM batches WHERE undoes IS NOT NULL")
+    return {number for (number,) in rows}

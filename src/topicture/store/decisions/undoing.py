@@ -1,15 +1,16 @@
 """Undo: one step is taken back, as far as it still stands, and the log says so."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
-from topicture.store.decisions.log import DecisionLog
+from topicture.store.decisions.log import DecisionLog, History, Logged
 from topicture.store.decisions.meanings import follow_files, settle_words
-from topicture.store.decisions.steps import Step, last_step
+from topicture.store.decisions.steps import Step, last_step, undone_steps
 from topicture.store.decisions.word_edits import refuse_out_of_turn, undo_edits
 
-__all__ = ["TakenBack", "Undone", "undo"]
+__all__ = ["TakenBack", "Undone", "newest", "undo"]
 
 
 class TakenBack(NamedTuple):
@@ -60,6 +61,7 @@ def _take_back(
 ) -> tuple[Undone, int]:
     """What was taken back, and how many places of words stand but can't be: that is to be said, too."""
     refuse_out_of_turn(database, number)
+    gone = undone_steps(database)
     step = Step(database, "undo", undoes=number)
     assert step.number  # even where nothing is left to take back, the step counts as undone
     rows = database.execute(
@@ -70,9 +72,10 @@ def _take_back(
     taken = []
     for image, word, text, verdict in rows:
         history = log.history(image, word)
-        if history.standing is None or history.standing.batch != number:
+        standing = newest(history, history.standing, gone)
+        if standing is None or standing.batch != number:
             continue
-        earlier = history.before[number]
+        earlier = newest(history, history.before[number], gone)
         if earlier is None:
             log.add(image, word, "cleared", "undo", step, undoes=number)
         else:
@@ -94,3 +97,13 @@ def _take_back(
     settle_words(database, log, conflicts, number, step)
     undone = Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), anew)
     return undone, edited.left
+
+
+def newest(history: History, logged: Logged | None, gone: Collection[int]) -> Logged | None:
+    """A verdict, or the last one before it that is of no step that is `gone`: a step may be undone out of turn.
+
+    The log brings back what stood before a step, even where that was undone in the meantime.
+    """
+    while logged is not None and logged.batch in gone:
+        logged = history.before[logged.batch]
+    return logged
