@@ -165,6 +165,35 @@ def test_suggestions_accepted_in_bulk_are_marked_as_the_machines(tmp_path):
     assert not set(first.added) & set(keywords.words)
 
 
+def test_the_plan_says_where_only_the_mark_of_the_machine_goes(tmp_path, topicture, monkeypatch):
+    library = make_library(tmp_path / "photos")
+    monkeypatch.chdir(library.folder.parent)
+    learn(library)
+    library.accept_above(0.7)
+    (first, *_) = library.write().changes
+    word = first.added[0]
+    library.decide(library.folder.parent / first.path, [word], "present")
+    (plan,) = library.write(dry_run=True).changes
+    assert (plan.added, plan.removed, plan.confirmed, plan.unconfirmed) == ((), (), (word,), ())
+    line = topicture("write", "--dry-run")[1].splitlines()[0]
+    assert line == f"{first.sidecar}  {word} (no longer marked as the machine's)"
+    assert library.write().changes == (plan,)
+    library.undo()
+    (plan,) = library.write(dry_run=True).changes
+    assert (plan.confirmed, plan.unconfirmed) == ((), (word,))
+    assert f"{word} (marked as the machine's)" in topicture("write", "--dry-run")[1]
+
+
+def test_the_plan_says_where_only_the_place_of_a_word_changes(library, root, topicture, monkeypatch):
+    monkeypatch.chdir(root)
+    library.decide(root / "photo-002.jpg", ["tiger"], "present")
+    library.write()
+    with library.writing("tags") as catalog:
+        catalog.words.set_parent("tiger", "animals")
+    line = topicture("write", "--dry-run")[1].splitlines()[0]
+    assert line.endswith("(the same words; their regions, places in the tree of tags or probabilities)")
+
+
 def test_what_was_accepted_in_bulk_survives_other_programs_and_a_lost_catalog(tmp_path):
     library = make_library(tmp_path / "photos")
     learn(library)

@@ -1,7 +1,7 @@
 """Commands that put tags where other programs find them, and take theirs: write, export, import."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from topicture.app.cli.common import (
 )
 from topicture.app.counting import counted
 from topicture.collection.words import printable
+
+if TYPE_CHECKING:
+    from topicture.app.verbs.writing import PlannedWrite
 
 __all__ = ["register"]
 
@@ -56,9 +59,7 @@ def write(
     elif not quiet:
         if dry_run:
             for change in result.changes:
-                words = [f"+{printable(word)}" for word in change.added]
-                words += [f"-{printable(word)}" for word in change.removed]
-                print(f"{printable(change.sidecar)}  {' '.join(words)}")
+                print(f"{printable(change.sidecar)}  {_told(change)}")
         print(
             f"{'Would write' if dry_run else 'Wrote'} {counted(result.written, 'sidecar')}"
             + (f", {result.unchanged} already up to date" if result.unchanged else "")
@@ -68,6 +69,15 @@ def write(
     tell_lines("Pending", result.pending, quiet=quiet or as_json)
     tell_lines("Without regions", result.without_regions, quiet=quiet or as_json)
     finish(result.pending)
+
+
+def _told(change: "PlannedWrite") -> str:
+    """What a sidecar gains and loses, in one line."""
+    words = [f"+{printable(word)}" for word in change.added]
+    words += [f"-{printable(word)}" for word in change.removed]
+    words += [f"{printable(word)} (no longer marked as the machine's)" for word in change.confirmed]
+    words += [f"{printable(word)} (marked as the machine's)" for word in change.unconfirmed]
+    return " ".join(words) or "(the same words; their regions, places in the tree of tags or probabilities)"
 
 
 FormatOption = Annotated[

@@ -11,6 +11,10 @@ from topicture.app.counting import counted
 from topicture.app.progress import Report, silent
 from topicture.app.verbs.sidecar_stamps import sidecar_stamp
 from topicture.atomic.exchange import remove_exchanged
+from topicture.collection.metadata.keywords import read_sidecar, sidecar_path
+from topicture.collection.metadata.record import COPY, MACHINE, choosers
+from topicture.collection.metadata.tag_lists import SUBJECT
+from topicture.collection.metadata.xmp import BadXmp, parse_xmp
 from topicture.collection.sidecar.write import ObjectRegion, Tag, write_sidecar
 from topicture.collection.words import printable
 from topicture.errors import TopictureError
@@ -28,12 +32,18 @@ NOT_LOOKED_AT = "not analysed yet; run 'topicture annotate', and the next write 
 
 @dataclass(frozen=True)
 class PlannedWrite:
-    """What a sidecar gains and loses."""
+    """What a sidecar gains and loses.
+
+    `confirmed` are words that stand there as a machine's choice and become a person's, `unconfirmed` the other way
+    round. Where all are empty, only places of words in the photo or in the tree of tags change, or probabilities.
+    """
 
     path: str
     sidecar: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
+    confirmed: tuple[str, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,8 +137,10 @@ def _write_one(
     declined: bool,
     dry_run: bool,
 ) -> tuple[PlannedWrite, bool]:
+    photo = catalog.file_of(due.path)  # never a path outside the collection, whatever the catalog says
+    by_machine = _by_machine(photo) if due.add else {}
     outcome = write_sidecar(
-        catalog.file_of(due.path),  # never a path outside the collection, whatever the catalog says
+        photo,
         add=[
             Tag(word.word, word.by_machine, word.probability, hierarchy=places.get(word.word, ()))
             for word in due.add
@@ -146,7 +158,28 @@ def _write_one(
             catalog.files.distrust(due.path)
         catalog.sidecar_record.finish(due, stamp, placing, declined=declined)
     sidecar = os.path.relpath(outcome.path, catalog.root)
-    return PlannedWrite(due.path, sidecar, tuple(outcome.added), tuple(outcome.removed)), outcome.changed
+    stood = [word for word in due.add if by_machine.get(word.word, word.by_machine) != word.by_machine]
+    change = PlannedWrite(
+        due.path,
+        sidecar,
+        tuple(outcome.added),
+        tuple(outcome.removed),
+        tuple(word.word for word in stood if not word.by_machine),
+        tuple(word.word for word in stood if word.by_machine),
+    )
+    return change, outcome.changed
+
+
+def _by_machine(photo: Path) -> dict[str, bool]:
+    """Words that a sidecar has from us, and whether it says that a machine chose them."""
+    path = sidecar_path(photo)
+    if not os.path.lexists(path):
+        return {}
+    try:
+        chosen = choosers(parse_xmp(read_sidecar(path)))
+    except BadXmp:  # whoever writes it says why it can't be
+        return {}
+    return {word: by == MACHINE for (name, word), by in chosen.items() if name == SUBJECT and by != COPY}
 
 
 def _regions(catalog: Catalog, due: Due, placing: Placing) -> list[ObjectRegion]:
