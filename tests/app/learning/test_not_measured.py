@@ -9,10 +9,12 @@ from photo_folder import RECIPE, N, copy_library, jpeg, put
 from topicture.annotations.choice.presence import JudgedPairs
 from topicture.annotations.choice.trials import Trial
 from topicture.app.learning.calibrating import FEWEST_ANSWERS
+from topicture.app.learning.model_folder import load_learned
 from topicture.app.learning.reports import learning_told, not_measured
 from topicture.app.learning.what_next import what_next
 from topicture.app.verbs.library import Library
 from topicture.corpus import Corpus
+from topicture.store.decisions.decisions import Decision
 
 MARKS = {0: "for grandma", 1: "print"}  # on some of the photos with that upper half
 N_MARKED = 32
@@ -92,6 +94,50 @@ def test_answers_measure_it(library):
     report = library.evaluate()
     assert report["measured"]
     assert sum(row["n"] for row in report["reliability"]) > 0
+
+
+def test_what_answers_find_in_captions_measures_nothing(library):
+    """Five words that were left out: tags occur together now, by what answers say, and not by what was given."""
+    upper = [number for number in range(N_MARKED) if number % 4 == 0][:5]
+    for number in upper:
+        library.answer(library.image(f"photo-{number:03d}.jpg"), "print", "present")
+    library.learn("ridge", regions=False, workers=0)
+    report = library.evaluate()
+    assert not report["measured"]
+    assert report["warning"] == not_measured(0, FEWEST_ANSWERS)
+
+
+def test_typed_tags_are_no_answers(library):
+    typed = [library.image(f"photo-{number:03d}.jpg") for number in range(N_MARKED, N_MARKED + 40)]
+    with library.writing("tag") as catalog:
+        catalog.decisions.decide([Decision(image, "print", "present") for image in typed], "review")
+    library.learn("ridge", regions=False, workers=0)
+    assert library.evaluate()["warning"] == not_measured(0, FEWEST_ANSWERS)
+
+
+def test_where_most_photos_have_some_answer_marks_are_still_told_by_looks(library):
+    """All but a few photos were asked about: not for each of their words."""
+    names = list(MARKS.values())
+    for number in range(N_MARKED, 2 * N - 5):
+        library.answer(library.image(f"photo-{number:03d}.jpg"), names[number % 2], "rejected")
+    library.learn("ridge", regions=False, workers=0)
+    report = library.evaluate()
+    assert not report["measured"]
+    assert "Answer" in report["warning"]
+    with library.reading() as catalog:
+        assert load_learned(catalog.model_folder(catalog.suggestions.newest())).calibration.marks is not None
+
+
+def test_hardly_a_photo_without_tags_is_nothing_to_compare_with(tmp_path):
+    for number in range(70):
+        put(tmp_path / f"photo-{number:03d}.jpg", jpeg(number, [MARKS[number % 2]] if number < 60 else []))
+    library = Library.create(tmp_path, recipe=RECIPE)
+    library.scan()
+    library.learn("ridge", regions=False, workers=0)
+    report = library.evaluate()
+    assert not report["measured"]
+    assert report["reliability"] == []
+    assert not_measured(FEWEST_ANSWERS, FEWEST_ANSWERS).startswith("Nothing was measured: no two tags")
 
 
 def test_reports_of_earlier_versions_were_measured(library, topicture):

@@ -6,6 +6,7 @@ from photo_folder import make_library, words_of
 
 from topicture.app.learning.training_tags import gather
 from topicture.store import Catalog
+from topicture.store.decisions.decisions import Decision
 
 N, N_TYPED = 96, 60
 
@@ -54,3 +55,38 @@ def test_what_they_lack_may_have_been_left_out(typed):
     asked = typed.queue("missing", limit=50)
     assert asked
     assert {number(q.path) for q in asked} <= set(range(N_TYPED))
+
+
+# --- Typed words beside captions of files -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def captioned(tmp_path):
+    """The first 48 photos have their words in their files."""
+    return make_library(tmp_path / "photos", n=N)
+
+
+def said(library, verdicts):
+    """What is learned from after verdicts (number, word, verdict, what the model had told or None)."""
+    with Catalog.open(library.folder, write=True) as catalog:
+        photos = {number(image.path): image.image for image in catalog.files.living()}
+        catalog.decisions.decide(
+            [Decision(photos[n], word, verdict, 1, p) for n, word, verdict, p in verdicts], "review"
+        )
+        tags = gather(catalog, 3)
+    numbers = [number(image.path) for image in tags.images]
+    return {
+        (numbers[row], tags.vocabulary[word]) for row, word in zip(*np.nonzero(tags.answered), strict=True)
+    }
+
+
+def test_words_that_were_typed_and_never_denied_are_no_sample_of_promises(captioned):
+    """Chosen because they are true there: they would say that whatever is told of the word comes true."""
+    typed = [(n, "rose", "present", None) for n in range(60, 70)]
+    assert said(captioned, [*typed, (70, "sea", "present", 0.6)]) == {(70, "sea")}
+
+
+def test_what_was_suggested_is_a_sample_and_so_is_a_word_that_was_taught_both_ways(captioned):
+    verdicts = [(60, "rose", "present", 0.4), (61, "rose", "rejected", 0.7), (62, "rose", "present", None)]
+    taught = [(63, "sea", "present", None), (64, "sea", "rejected", None)]
+    assert said(captioned, verdicts + taught) == {(60, "rose"), (61, "rose"), (63, "sea"), (64, "sea")}
