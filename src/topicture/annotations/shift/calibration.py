@@ -241,15 +241,16 @@ def _with_answers(
             pairs._replace(
                 presence=answered.at(pairs.presence, pairs.word),
                 truth=answered.truth_of(pairs.presence, pairs.word, np.asarray(pairs.truth, np.float64)),
+                weight=pairs.weights,
             ),
             answers._replace(
-                weight=None if pairs.weight is None else sample.counted,
+                weight=sample.counted,
                 group=None if pairs.group is None else -1 - group,
             ),
         ]
     )
     # Nothing but answers was ever compared with what marks tell.
-    judged = pairs if found.marks is None or not len(rows) else answers
+    judged = pairs if found.marks is None or not len(rows) else answers._replace(weight=sample.counted)
     return found._replace(answered=answered), judged, pairs if promises is None else promises
 
 
