@@ -75,6 +75,29 @@ def test_the_explanation_has_no_such_figures_either(library, topicture):
     assert "too few" not in out
 
 
+def test_a_single_tag_is_explained_without_figures(tmp_path, topicture, monkeypatch):
+    root = tmp_path / "photos"
+    for number in range(2 * N):
+        put(root / f"photo-{number:03d}.jpg", jpeg(number, ["rose"] if number % 4 == 0 else []))
+    library = Library.create(root, recipe=RECIPE)
+    library.scan()
+    library.learn("ridge", regions=False, workers=0)
+    monkeypatch.chdir(root)
+    code, out, error = topicture("explain", "--workers", 0, "--json")
+    assert (code, error) == (0, "")
+    told = json.loads(out)
+    assert (told["measured"], told["calibration"], told["trials"], told["examples"]) == (False, [], [], [])
+    assert (told["confusions"], told["map_shares"]) == ([], [])
+    (row,) = told["word_table"]
+    assert (row.pop("word"), row.pop("photos")) == ("rose", N // 2)
+    assert set(row.values()) == {None}
+    with open(told["page"], encoding="utf-8") as file:
+        page = file.read()
+    assert page.count("Nothing was measured yet") == 1
+    assert "On hidden tags it reached" not in page
+    assert "No word was suggested where" not in page
+
+
 def test_no_word_is_called_weak(library):
     with library.reading() as catalog:
         assert what_next(catalog).weak == ()

@@ -21,7 +21,7 @@ from topicture.annotations.choice.quality_curves import (
 from topicture.annotations.choice.refitting import n_topics_of, unfitted_like, with_topics
 from topicture.annotations.diagnostics import (
     Confusions,
-    calibration_curve,
+    WordQuality,
     per_word_table,
     word_confusions,
     word_examples,
@@ -39,7 +39,9 @@ from topicture.app.explain.explanation import (
     TypicalPhoto,
 )
 from topicture.app.explain.held_out import SEED, HeldOutAnswers, gather_answers
+from topicture.app.explain.trust import trust_told
 from topicture.app.learning.annotating import DEFAULT_THRESHOLD
+from topicture.app.learning.evaluating import names_today
 from topicture.app.learning.model_folder import Learned, load_learned
 from topicture.app.progress import Report, silent
 from topicture.app.promises import promises_told
@@ -84,16 +86,18 @@ def explain(
         raise TopictureError(f"the threshold is a probability above 0 and up to 1, not {threshold:g}")
     folder, row = _find(catalog, model)
     learned = load_learned(folder)
-    answers = gather_answers(catalog, learned, folder, workers=workers, report=report)
+    words = learned.vocabulary.words
+    names = names_today(catalog, learned.report.get("tags") or [{"word": word} for word in words])
+    answers = gather_answers(catalog, learned, folder, names, workers=workers, report=report)
     table = per_word_table(answers.presence, answers.truth, answers.known, threshold)
     confusions = word_confusions(answers.presence, answers.truth, answers.known, threshold)
     measured = bool(learned.report.get("measured", True))
-    calibration = calibration_curve(answers.presence, answers.truth, answers.known) if measured else []
-    if not measured:  # hidden tags tell what was found of them, not what else was right
-        table = [quality._replace(precision=float("nan")) for quality in table]
-    words = learned.vocabulary.words
+    calibration, calibration_error = trust_told(learned.report, answers) if measured else ((), float("nan"))
     common = rank([quality.photos for quality in table])
-    shown = [int(w) for w in common[:N_MAP_WORDS] if table[w].photos]
+    shown = [int(w) for w in common if table[w].photos and words[w] in names][:N_MAP_WORDS]
+    if not answers.measured:  # no photo is told to be more typical than another
+        shown = []
+    examples = _examples(answers, shown[:N_EXAMPLE_WORDS], words)
     learning, by_topics = _curves(learned, answers, curve_minutes, report)
     report("Finding typical photos", 0, None)
     explanation = Explanation(
@@ -107,21 +111,25 @@ def explain(
         learned_tagged=int(learned.report["tagged"]),
         n_words=len(words),
         versions=_versions(learned),
-        trials=_trials(learned),
+        trials=_trials(learned) if measured else (),
         tried=_tried(learned),
         members=tuple((member.title, member.share) for member in members_of(learned.annotator)),
-        topic_models=_topic_models(learned, answers),
+        topic_models=_topic_models(learned, answers, names),
         traces=_traces(learned),
         threshold=threshold,
-        calibration=tuple(calibration),
-        # Judged where the untagged photos are, and corrected by answers: the curve knows only hidden tags.
-        calibration_error=learned.report.get("calibration_error", float("nan")) if measured else float("nan"),
-        word_table=tuple(ExplainedWord(words[q.word], *q[1:]) for q in table),
-        examples=with_regions(
-            _examples(answers, shown[:N_EXAMPLE_WORDS], words), learned, answers.corpus, answers.paths
+        calibration=calibration,
+        calibration_error=calibration_error,
+        word_table=tuple(
+            _explained(q, names[words[q.word]], measured, answers.measured)
+            for q in table
+            if words[q.word] in names
         ),
-        confusions=_named(confusions, words),
-        map_words=tuple(words[w] for w in shown),
+        examples=tuple(
+            example._replace(word=names[example.word])
+            for example in with_regions(examples, learned, answers.corpus, answers.paths)
+        ),
+        confusions=_named(confusions, words, names),
+        map_words=tuple(names[words[w]] for w in shown),
         map_shares=tuple(tuple(row) for row in confusions.shares(shown).tolist()),
         curve_minutes=curve_minutes,
         learning=learning,
@@ -129,7 +137,7 @@ def explain(
         by_topics=by_topics,
         skipped=answers.skipped,
         warning=str(learned.report.get("warning", "")),
-        completeness=_completeness(learned),
+        completeness=_completeness(learned, names),
         completeness_overall=(learned.report.get("completeness") or {}).get("overall"),
         measured=measured,
         promises=promises_told(catalog),
@@ -167,10 +175,11 @@ def _versions(learned: Learned) -> dict[str, str]:
     return versions | {name: importlib.metadata.version(name) for name in _VERSIONED}
 
 
-def _completeness(learned: Learned) -> tuple[tuple[str, float, float], ...]:
+def _completeness(learned: Learned, names: dict[str, str]) -> tuple[tuple[str, float, float], ...]:
     """Word, completeness and its deviation, where questions told, the least complete first."""
-    known = [tag for tag in learned.report.get("tags", ()) if tag.get("completeness") is not None]
-    rows = [(tag["word"], tag["completeness"], tag["completeness_deviation"]) for tag in known]
+    tags = [tag for tag in learned.report.get("tags", ()) if tag["word"] in names]
+    known = [tag for tag in tags if tag.get("completeness") is not None]
+    rows = [(names[tag["word"]], tag["completeness"], tag["completeness_deviation"]) for tag in known]
     return tuple(sorted(rows, key=lambda row: (row[1], row[0])))
 
 
@@ -207,16 +216,34 @@ def _traces(learned: Learned) -> dict[str, list[float]]:
     return {title: trace.tolist() for title, trace in traces.items() if np.isfinite(trace).sum() > 1}
 
 
-def _topic_models(learned: Learned, answers: HeldOutAnswers) -> tuple[ExplainedTopics, ...]:
+def _explained(quality: WordQuality, name: str, measured: bool, asked: bool) -> ExplainedWord:
+    """A row of the table, without what was not measured; `asked`: hidden tags tell at least what was found of them."""
+    if not asked:
+        return ExplainedWord(name, quality.photos, None, None, *[float("nan")] * 3)
+    row = ExplainedWord(name, *quality[1:])
+    return row if measured else row._replace(precision=float("nan"))
+
+
+def _topic_models(
+    learned: Learned, answers: HeldOutAnswers, names: dict[str, str]
+) -> tuple[ExplainedTopics, ...]:
+    def named(words: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
+        return tuple((names[word], value) for word, value in words if word in names)
+
     def photos(typical: tuple[Typical, ...]) -> tuple[TypicalPhoto, ...]:
         return tuple(TypicalPhoto(answers.paths[t.image], t.region, t.score) for t in typical)
 
     def explained(model: TopicModel, role: str, limit: int) -> ExplainedTopics:
         topics = tuple(
             ExplainedTopic(
-                t.number, t.weight, t.words, photos(t.typical), t.opposite_words, photos(t.opposite)
+                t.number,
+                t.weight,
+                named(t.words),
+                photos(t.typical),
+                named(t.opposite_words),
+                photos(t.opposite),
             )
-            for t in model.topics[:limit]
+            for t in [t for t in model.topics if model.kind != "words" or named(t.words)][:limit]
         )
         return ExplainedTopics(model.model, role, model.kind, model.of, model.n_topics, topics)
 
@@ -250,11 +277,15 @@ def _examples(answers: HeldOutAnswers, words: list[int], names: tuple[str, ...])
     )
 
 
-def _named(confusions: Confusions, words: tuple[str, ...]) -> tuple[NamedConfusion, ...]:
-    return tuple(
-        NamedConfusion(words[found.meant], words[found.suggested], *found[2:])
-        for found in confusions.top(N_CONFUSIONS)
-    )
+def _named(
+    confusions: Confusions, words: tuple[str, ...], names: dict[str, str]
+) -> tuple[NamedConfusion, ...]:
+    found = [
+        NamedConfusion(names[words[each.meant]], names[words[each.suggested]], *each[2:])
+        for each in confusions.top(confusions.counts.size)
+        if words[each.meant] in names and words[each.suggested] in names
+    ]
+    return tuple(found[:N_CONFUSIONS])
 
 
 def _curves(

@@ -47,12 +47,12 @@ class ExplainedTopics(NamedTuple):
 
 
 class ExplainedWord(NamedTuple):
-    """As `diagnostics.WordQuality`, by name."""
+    """As `diagnostics.WordQuality`, by its name of today; None or NaN where nothing was measured."""
 
     word: str
     photos: int
-    suggested: int
-    right: int
+    suggested: int | None
+    right: int | None
     precision: float
     recall: float
     average_precision: float

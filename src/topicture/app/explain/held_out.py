@@ -5,7 +5,8 @@ kept beside the model under a name that tells what they were made from.
 """
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import dirname
 
@@ -19,9 +20,9 @@ from topicture.app.counting import counted
 from topicture.app.learning.calibrating import with_omissions
 from topicture.app.learning.learning import unreadable_lines
 from topicture.app.learning.model_folder import Learned
-from topicture.app.learning.training_tags import gather, hidden_together
+from topicture.app.learning.training_tags import TrainingTags, gather, hidden_together
 from topicture.app.progress import Report, silent
-from topicture.corpus import Corpus
+from topicture.corpus import Corpus, Vocabulary
 from topicture.errors import CorpusError, TopictureError
 from topicture.models.files import read_model, write_model
 from topicture.store import Catalog
@@ -45,7 +46,8 @@ class HeldOutAnswers:
     groups : (D,) photos that are hidden together: near copies
     sample : positions of the photos that models were fitted on for answers: all, or a sample of a large collection
     judged : (J,) positions of the judged photos in the corpus
-    presence : (J, V) honest probabilities: neither model nor calibration had seen the photo's tags
+    presence : (J, V) honest probabilities: neither model nor calibration had seen the photo's tags; NaN where nobody
+        ever said that a word is not true, as with a single tag: nothing tells how probable it is
     truth, known : (J, V) bool
     skipped : photos that could not be read, one line each
     n_tagged : photos that have a word of the model, by a caption or by an answer
@@ -62,15 +64,27 @@ class HeldOutAnswers:
     skipped: tuple[str, ...]
     n_tagged: int
 
+    @property
+    def measured(self) -> bool:
+        """Whether probabilities could be compared with anything."""
+        return not np.isnan(self.presence).any()
+
 
 def gather_answers(
-    catalog: Catalog, learned: Learned, folder: Path, *, workers: int = 2, report: Report = silent
+    catalog: Catalog,
+    learned: Learned,
+    folder: Path,
+    names: Mapping[str, str] | None = None,
+    *,
+    workers: int = 2,
+    report: Report = silent,
 ) -> HeldOutAnswers:
     """Look at the photos as the model does, and ask models just like it about hidden tags.
 
-    Raises CorpusError where too few photos carry one of the model's words.
+    `names` are those that words of the model have today (`evaluating.names_today`), where they have others. Raises
+    CorpusError where too few photos carry one of the model's words.
     """
-    training_tags = gather(catalog, 1).in_words(learned.vocabulary)
+    training_tags = _as_then(gather(catalog, 1), names or {}).in_words(learned.vocabulary)
     photos = [Photo(image.content.hex(), catalog.root / image.path) for image in training_tags.images]
     description = describe(
         photos,
@@ -104,12 +118,28 @@ def gather_answers(
         groups,
         sample,
         judged,
-        cross_fitted(scores.p[inside], said.truth, said.known, scores.fold_of[inside], seed=SEED),
+        _honest(scores.p[inside], said, scores.fold_of[inside]),
         said.truth,
         said.known,
         unreadable_lines(description, training_tags.images),
         training_tags.with_all_answers(description.corpus, positions).n_with_words,
     )
+
+
+def _as_then(tags: TrainingTags, names: Mapping[str, str]) -> TrainingTags:
+    """The same under the names that words had when the model was learned."""
+    in_use = set(tags.vocabulary)
+    then = {now: word for word, now in names.items() if word not in in_use}
+    words = [then.get(word, word) for word in tags.vocabulary]
+    captions = [[then.get(word, word) for word in words] for words in tags.captions]
+    return replace(tags, vocabulary=Vocabulary(words), captions=captions)
+
+
+def _honest(p: NDArray[np.float64], said: TrainingTags, fold_of: NDArray[np.int64]) -> NDArray[np.float64]:
+    try:
+        return cross_fitted(p, said.truth, said.known, fold_of, seed=SEED)
+    except CorpusError:
+        return np.full(p.shape, np.nan)
 
 
 def _sample(corpus: Corpus) -> NDArray[np.int64]:

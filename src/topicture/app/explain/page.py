@@ -104,7 +104,7 @@ def _figures(explanation: Explanation) -> dict[str, str]:
     from topicture.annotations.figures.diagnostics import calibration_plot, objective_traces, quality_plot
 
     figures: dict[str, str] = {}
-    if explanation.measured:
+    if explanation.calibration:
         figures["calibration"] = _png(calibration_plot(explanation.calibration))
     if explanation.traces:
         figures["traces"] = _png(objective_traces(explanation.traces))

@@ -73,6 +73,8 @@ def _list(words: list[ExplainedWord]) -> str:
 
 
 def _confusions(e: Explanation) -> str:
+    if all(word.suggested is None for word in e.word_table):
+        return "What is taken for what was not measured."
     if not e.confusions:
         return "No word was suggested where another was meant."
     first = e.confusions[0]

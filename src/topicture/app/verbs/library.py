@@ -176,13 +176,12 @@ class Library(AskingVerbs, UpkeepVerbs):
         """How far the newest model can be trusted: trials, reliability, precision of each tag; on held-out tags.
 
         Where nothing was `measured` yet, these are empty. `promises` is what people have answered since to suggestions.
+        Tags go by their names of today; those that were deleted since are left out.
         """
-        from topicture.app.learning.reports import load_report
-        from topicture.app.promises import promises_told
+        from topicture.app.learning.evaluating import evaluation
 
         with self._read() as catalog:
-            report = load_report(catalog.model_folder(catalog.suggestions.newest()))
-            return {"measured": True, **report, "promises": promises_told(catalog)}
+            return evaluation(catalog)
 
     def explain(
         self,
