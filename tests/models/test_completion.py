@@ -78,6 +78,35 @@ def test_an_image_tells_nothing_of_itself(small):
     assert not np.allclose(before, after)
 
 
+def test_images_are_told_of_by_what_the_other_half_has_shown(small, monkeypatch):
+    """Every second image in the order of ids: no caption has a say in the calibration that it gets."""
+    given = small.captions.toarray() > 0
+
+    def by_half(scores, truth, known):
+        assert known.all()
+        half = next(half for half in (0, 1) if np.array_equal(truth, given[half::2]))
+        return lambda scores: np.full(scores.shape, (0.1, 0.2)[half])
+
+    monkeypatch.setattr(completion, "fit_presence", by_half)
+    turned = np.arange(N)[::-1]  # whatever the order of the corpus
+    found = completion._presences(small[turned]).toarray()[turned]
+    wanted = np.where((np.arange(N) % 2 == 0)[:, None], 0.2, 0.1) / 0.5
+    np.testing.assert_allclose(found, np.where(given, 0, wanted))
+
+
+def test_parts_of_all_words_are_sharpened_by_what_captions_hold_of_all_true_tags(small):
+    """C = sum n / sum n / c: not the mean over words, nor that over given tags."""
+    c = np.array([0.95, 0.2, 0.6, 0.35, 0.8])
+    corpus = small.with_omissions(c, np.arange(N) % FOLDERS)
+    given = corpus.captions.toarray()
+    rho, target = (one.captions.toarray() for one in (expected(corpus), completed(corpus)))
+    told = (given == 0) & (rho > 0.01)
+    assert told.any(axis=0).all()
+    p = rho / (1 - c + rho * c)  # rho = p (1 - c) / (1 - p c)
+    C = given.sum() / (given.sum(axis=0) / c).sum()
+    np.testing.assert_allclose(target[told], (p * (1 - C**3) / (1 - p * C**3))[told], rtol=1e-9)
+
+
 def test_what_is_given_stays_and_what_was_rejected_is_not_thought_left_out(rng):
     corpus, _ = scattered(rng, n=300)
     rejected = (rng.random(corpus.captions.shape) < 0.1) & (corpus.captions.toarray() == 0)

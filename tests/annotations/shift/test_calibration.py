@@ -20,11 +20,17 @@ from topicture.annotations.shift.answered import (
     fit_spread,
     together_as_one,
 )
-from topicture.annotations.shift.calibration import _without_own_answers, calibrate, no_better_than_answers
+from topicture.annotations.shift.calibration import (
+    _pooled,
+    _without_own_answers,
+    calibrate,
+    no_better_than_answers,
+)
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
 from topicture.annotations.shift.denials import fit_denials
 from topicture.annotations.shift.evidence import Evidence, Untagged
-from topicture.annotations.shift.worlds import TAGS, find_worlds
+from topicture.annotations.shift.marks import fit_marks
+from topicture.annotations.shift.worlds import TAGS, find_worlds, look_rows
 from topicture.corpus import Corpus
 
 
@@ -92,6 +98,25 @@ def test_promises_rise_with_presence_for_every_word():
     told = answered(np.repeat(np.linspace(0.001, 0.999, 200)[:, None], 2, axis=1))
     assert (np.diff(told, axis=0) >= -1e-12).all()
     assert told[100, 0] < 0.15
+
+
+def test_answers_never_make_pairs_truer_than_a_sample_showed():
+    """A true pair stands for so much less where less comes true than was promised, and for no more than itself."""
+    answered = Answered(np.zeros(161), np.array([-2.0, 2.0]))
+    presence, word, truth = np.full(4, 0.5), np.array([0, 0, 1, 1]), np.array([1.0, 0.0, 1.0, 0.0])
+    told = answered.truth_of(presence, word, truth)
+    np.testing.assert_allclose(told, [expit(-2) / 0.5, 0, 1, 0], rtol=1e-9)
+
+
+def test_both_worlds_have_the_share_of_untagged_photos_that_live_there():
+    near = JudgedPairs(np.array([0, 1, 1]), np.array([0.2, 0.4, 0.6]), np.array([False, True, True]))
+    far = JudgedPairs(np.array([1, 0]), np.array([0.3, 0.5]), np.array([True, False]))
+    far = far._replace(weight=np.array([1.0, 0.5]), group=np.array([4, 2]))
+    found = _pooled(near, far, 0.9)
+    assert found.weight.tolist() == pytest.approx([0.1, 0.1, 0.1, 0.9, 0.45])
+    assert found.presence.tolist() == [0.2, 0.4, 0.6, 0.3, 0.5]
+    assert len(np.unique(found.group)) == 5  # a near pair stands alone
+    assert found.group[3:].tolist() == [4, 2]
 
 
 def test_rejections_teach_what_a_word_does_not_look_like(rng):
@@ -232,6 +257,57 @@ def test_answers_do_not_vouch_for_themselves_where_photos_are_a_random_sample(rn
     assert (again.presence[~own] != told.presence[~own]).any()
 
 
+def with_answers(evidence, truth, answered):
+    """The same with verdicts on some photos that nobody had captioned, (D,), whatever they say."""
+    known = evidence.known | answered[:, None]
+    said = np.where(answered[:, None], truth, evidence.truth)
+    return evidence._replace(truth=said, known=known, rejected=answered[:, None] & ~truth)
+
+
+def test_answers_do_not_vouch_for_themselves_where_tags_are_marks(rng, monkeypatch):
+    """What they are compared with is what marks tell of their photos, corrected by the answers of others."""
+    corpus, truth, given, near = personal(rng)
+    evidence = Evidence(corpus, given, np.repeat(corpus.tagged[:, None], 3, axis=1), corpus.tagged, near)
+    answered = np.zeros(len(corpus), bool)
+    answered[rng.permutation(np.flatnonzero(~corpus.tagged))[:150]] = True
+    monkeypatch.setattr(calibration, "TOLD_SPREADS", (Spread(),))  # that one number all answers choose
+    monkeypatch.setattr(calibration, "FEWEST_REJECTIONS", 1000)  # terms of looks have parts of their own
+    third = np.zeros(len(corpus), bool)
+    third[np.flatnonzero(answered)[::3]] = True
+    turned = np.where(third[:, None], ~truth, truth)
+    told, again = (calibrate(with_answers(evidence, one, answered))[1] for one in (truth, turned))
+    own = np.repeat(third[answered], 3)
+    assert (told.truth == truth[answered].ravel()).all()
+    np.testing.assert_allclose(again.presence[own], told.presence[own], atol=1e-12)
+    assert (again.presence[~own] != told.presence[~own]).any()
+    monkeypatch.setattr(calibration, "TOLD_SPREADS", (Spread(1e-9, 1e-9),))  # nothing is corrected
+    made, judged, _ = calibrate(with_answers(evidence, truth, answered))
+    by_marks = made.marks(look_rows(corpus, made.centre))[answered]
+    np.testing.assert_allclose(judged.presence, by_marks.ravel(), atol=1e-4)
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_no_answer_is_judged_by_looks_that_it_has_taught(rng, marked):
+    """Answers by chance: were each judged by the term that it had a part in, yes would be told from no."""
+    n, n_answered = 600, 200
+    looks, truth = rng.standard_normal((n, 40)), rng.random((n, 2)) < 0.5
+    captioned, answered = np.arange(n) < 100, np.arange(n) >= n - n_answered
+    captions = np.eye(2, dtype=bool)[np.arange(n) % 2] if marked else rng.random((n, 2)) < 0.5
+    captions &= captioned[:, None]
+    corpus = Corpus.from_arrays(
+        sparse.csr_array(captions.astype(float)), image_ids=[f"{i:04d}" for i in range(n)], descriptor=looks
+    )
+    scores = HeldOut(rng.dirichlet([1, 1], n), np.where(captioned, np.arange(n) % 3, -1))
+    evidence = Evidence(corpus, captions, np.repeat(captioned[:, None], 2, axis=1), captioned, scores)
+    made, pairs, _ = calibrate(with_answers(evidence, truth, answered))
+    assert (made.marks is not None) == marked
+    assert len(made.denials.words) == 2
+    judged = pairs.at(slice(-2 * n_answered, None))
+    yes, no = judged.presence[judged.truth == 1], judged.presence[judged.truth == 0]
+    error = np.sqrt(yes.var() / len(yes) + no.var() / len(no))
+    assert yes.mean() - no.mean() < 3 * error
+
+
 def test_answers_about_a_word_itself_lessen_what_others_allow():
     answers = Sample(np.array([0.8, 0.8, 0.9, 0.8]), np.array([0, 0, 0, 1]), np.array([0.0, 0.0, 1.0, 1.0]))
     presence, word = np.array([0.7, 0.85, 0.95, 0.7, 0.7]), np.array([0, 0, 0, 1, 2])
@@ -323,6 +399,40 @@ def test_marks_on_a_few_photos_promise_nothing_to_all_others(rng):
         assert list(misfits(damaged, same, 3)), name
     turned, same = calibration_of({**arrays, "marks/scores": arrays["marks/scores"][:, ::-1]})
     assert list(misfits(turned, same, 3))
+
+
+def test_second_words_that_answers_found_in_captions_leave_marks_marks(rng):
+    """Nine of 120 captioned photos show another thing as well, and somebody said so: owners gave each one word."""
+    corpus, _, given, near = personal(rng)
+    known = np.repeat(corpus.tagged[:, None], 3, axis=1)
+    said = given.copy()
+    said[np.flatnonzero(given[:, 0])[:9], 1] = True
+    evidence = Evidence(corpus, said, known, corpus.tagged, near, shown=given)
+    assert calibrate(evidence)[0].marks is not None
+    assert calibrate(evidence._replace(shown=None))[0].marks is None  # owners themselves gave two
+
+
+def test_where_nearly_all_photos_have_an_answer_those_without_caption_are_compared(rng, monkeypatch):
+    """Nobody has said anything of ten photos: too few to tell what else there is."""
+    corpus, truth, given, near = personal(rng)
+    captioned = corpus.tagged & (np.arange(len(corpus)) >= 30)  # ten tags were accepted, not given
+    answered, unlabelled = ~captioned, []
+    answered[-10:] = False
+
+    def noted(looks, given, others):
+        unlabelled.append(others)
+        return fit_marks(looks, given, others)
+
+    monkeypatch.setattr(calibration, "fit_marks", noted)
+    known = (captioned | answered)[:, None] & np.ones((1, 3), bool)
+    said = np.where(answered[:, None], truth, given)
+    evidence = Evidence(corpus, said, known, captioned, near, rejected=answered[:, None] & ~truth)
+    made, *_ = calibrate(evidence)
+    assert made.marks is not None
+    np.testing.assert_array_equal(unlabelled[0], ~corpus.tagged)
+    open_ = ~corpus.tagged
+    told = made.marks(look_rows(corpus, made.centre))[open_]
+    assert told.sum() == pytest.approx(truth[open_].sum(), rel=0.4)
 
 
 def test_one_tag_is_a_mark_whatever_groups_its_photos_make(rng):
@@ -440,8 +550,10 @@ def test_marks_are_learned_from_what_stands_in_for_captions(rng):
     corpus, has, given, scores = one_tag(rng)
     nobody, rejected = np.zeros(400, bool), ~has & (np.arange(400) % 10 == 0)
     known = (given | rejected)[:, None]
-    made, *_ = calibrate(Evidence(corpus, given[:, None], known, nobody, scores, rejected=rejected[:, None]))
+    evidence = Evidence(corpus, given[:, None], known, nobody, scores, rejected=rejected[:, None])
+    made, pairs, _ = calibrate(evidence)
     assert np.abs(made.marks.weights).max() > 0
+    np.testing.assert_array_equal(pairs.truth, np.zeros(rejected.sum()))  # none that marks were learned from
     told, left = made(scores.p, corpus)[:, 0], ~given & ~rejected
     assert told[left & has].mean() > told[left & ~has].mean() + 0.3
 

@@ -8,6 +8,8 @@ import pytest
 
 from topicture.annotations.choice.presence import fit_presence
 from topicture.annotations.shift.completeness import (
+    SHARES,
+    STRATA,
     Completeness,
     PhotoSlope,
     bend,
@@ -109,6 +111,17 @@ def test_the_bend_is_what_estimates_that_are_off_by_a_factor_come_to(rng):
     factor = np.exp(rng.normal(-0.18, 0.6, 40_000))
     true = ceiling * np.minimum(u[:, None] / ceiling * factor, 1).mean(axis=1)
     np.testing.assert_allclose(true, bent(u), atol=0.03)
+
+
+def test_most_questions_are_asked_where_answers_tell_most():
+    """Of ln kappa an answer tells rho / (1 - rho) (d ln rho / d ln u)^2 on average; here half of all is left out."""
+    borders = np.array([0.0, *STRATA, 0.8])
+    m = (borders[1:] + borders[:-1]) / 2
+    u = m / (1 - m)
+    told = bent(u) / (1 - bent(u)) * bend(u) ** 2
+    assert np.argmax(SHARES) == np.argmax(told)
+    assert np.average(told, weights=SHARES) > 1.4 * told.mean()
+    assert min(SHARES) > 0  # everywhere some: is kappa the same?
 
 
 def test_completeness_of_photos_and_what_they_lack():

@@ -24,11 +24,12 @@ def looks(rng, n_tags=4, n_each=120, n_others=1500, n_columns=12):
     return unit_rows(rows - rows.mean(axis=0)), truth, given
 
 
-def test_presence_is_the_posterior_mean_by_enumeration(monkeypatch):
-    """All ranks and all pairs of a and b, one by one."""
+@pytest.mark.parametrize(("n", "ranks"), [(12, [0, 0, 1, 3, 7]), (200, [3, 40])])
+def test_presence_is_the_posterior_mean_by_enumeration(monkeypatch, n, ranks):
+    """All ranks and all pairs of a and b, one by one; among 200 photos a tag may be on more than is usual."""
+    monkeypatch.setattr(shift_marks, "_N_RANKS", 1000)
     monkeypatch.setattr(shift_marks, "_N_WIDTHS", 7)
     monkeypatch.setattr(shift_marks, "_SLOPES", np.array([1.3, 2.0, 4.0]))
-    n, ranks = 12, [0, 0, 1, 3, 7]
     total, weighted = 0.0, np.zeros(n)
     for a in np.geomspace(0.5, 2 * n, 7):
         for b in (1.3, 2.0, 4.0):
@@ -43,6 +44,13 @@ def test_presence_is_the_posterior_mean_by_enumeration(monkeypatch):
             top = (odds * TOP + min(TOP, usual)) / (1 + odds)
             weighted += density * top * fall
     np.testing.assert_allclose(presence_by_rank(ranks, n)(np.arange(n)), weighted / total, rtol=1e-9)
+
+
+def test_a_word_that_no_photo_shows_is_thought_to_be_on_a_few():
+    found = presence_by_rank([], 400)(np.arange(400))
+    assert np.isfinite(found).all()
+    assert (found > 0).all()
+    assert found.sum() < 20
 
 
 @pytest.mark.parametrize(("a", "b"), [(30.0, 1.5), (100.0, 2.5), (80.0, 4.0)])
@@ -77,22 +85,33 @@ def test_a_tag_that_looks_tell_badly_is_not_promised_on_most_photos(rng):
 
 
 def test_a_tagged_photo_is_scored_as_if_it_were_untagged(rng, monkeypatch):
-    """Exactly what the regression says once its tag is taken away."""
-    rows, _, given = looks(rng, n_tags=2, n_each=60, n_others=150, n_columns=6)
+    """Its rank among the others is that of exactly what the regression says once its tag is taken away."""
+    rows, _, given = looks(rng, n_tags=2, n_each=60, n_others=100, n_columns=40)
     monkeypatch.setattr(shift_marks, "RIDGES", (2.0,))
-    x = rows - rows.mean(axis=0)
-    photo = int(np.flatnonzero(given[:, 0])[3])
-    y = given.astype(float)
-    hat = x @ np.linalg.inv(x.T @ x + 2.0 * np.eye(6)) @ x.T
-    offset = y.mean(axis=0)
-    without = y.copy()
-    without[photo, 0] = 0
-    told = hat @ (y - offset) + offset - np.diag(hat)[:, None] * y
-    direct = hat @ (without - offset) + offset
-    assert told[photo, 0] == pytest.approx(direct[photo, 0])
-    marks = fit_marks(rows, given, ~given.any(axis=1))
-    fitted = (rows - marks.middle) @ marks.axes @ marks.weights + marks.offset
-    np.testing.assert_allclose(fitted, hat @ (y - offset) + offset, atol=1e-6)
+    by_rank = []
+
+    def noted(ranks, n):
+        by_rank.append((np.sort(ranks), n))
+        return presence_by_rank(ranks, n)
+
+    monkeypatch.setattr(shift_marks, "presence_by_rank", noted)
+    unlabelled = ~given.any(axis=1)
+    marks = fit_marks(rows, given, unlabelled)
+    x, y, offset = rows - rows.mean(axis=0), given.astype(float), given.mean(axis=0)
+    hat = x @ np.linalg.inv(x.T @ x + 2.0 * np.eye(40)) @ x.T
+    fitted = hat @ (y - offset) + offset
+    told = (rows - marks.middle) @ marks.axes @ marks.weights + marks.offset
+    np.testing.assert_allclose(told, fitted, atol=1e-6)
+    for word in range(2):
+        ranks = []
+        for photo in np.flatnonzero(given[:, word]):
+            without = y[:, word].copy()
+            without[photo] = 0
+            score = hat[photo] @ (without - offset[word]) + offset[word]
+            ranks.append((fitted[unlabelled, word] > score).sum())
+        found, n = by_rank[word]
+        assert n == unlabelled.sum()
+        np.testing.assert_array_equal(found, np.sort(ranks))
 
 
 def test_photos_without_any_tag_are_told_so(rng):
@@ -108,11 +127,16 @@ def test_photos_without_any_tag_are_told_so(rng):
     assert told[~true.any(axis=1)].max(axis=1).mean() < 0.15
 
 
-def test_words_that_never_occur_together_are_marks():
+def test_words_that_hardly_ever_occur_together_are_marks():
     assert are_marks(np.array([[1], [0]]))
     assert are_marks(sparse.csr_array(np.array([[1.0, 0], [0, 1], [0, 0]])))
     assert are_marks(np.eye(3))
     assert not are_marks(np.array([[1, 1], [0, 1]]))
+    given = np.eye(3)[np.arange(110) % 3] * (np.arange(110) < 100)[:, None]  # ten photos have no word
+    given[:5] = 1
+    assert are_marks(given)  # one tagged photo in twenty may show two things
+    given[5] = 1
+    assert not are_marks(given)
 
 
 def test_two_words_that_people_accepted_for_one_photo_change_nothing():
@@ -130,6 +154,15 @@ def test_two_words_that_people_accepted_for_one_photo_change_nothing():
     assert not are_marks(
         given, np.zeros(120, bool)
     )  # nobody gave a caption: what was accepted is all there is
+
+
+def test_a_word_of_no_photo_changes_nothing_for_the_others(rng):
+    rows, _, given = looks(rng, n_others=300)
+    unlabelled = ~given.any(axis=1)
+    told = fit_marks(rows, np.column_stack([given, np.zeros(len(rows), bool)]), unlabelled)(rows)
+    np.testing.assert_allclose(told[:, :-1], fit_marks(rows, given, unlabelled)(rows), atol=1e-6)
+    assert (told[:, -1] > 0).all()
+    assert told[:, -1].max() <= TOP
 
 
 def test_a_photo_is_told_the_same_by_itself(rng):
