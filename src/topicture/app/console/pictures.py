@@ -12,6 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 from PIL import Image
 
+from topicture.app.console.terminal import is_terminal
+
 __all__ = ["as_text", "protocol_of_terminal"]
 
 CHUNK = 4096  # characters that kitty takes at once
@@ -43,7 +45,7 @@ def _knows_sixel(timeout: float = 0.3) -> bool:
         import termios
         import tty
 
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not is_terminal():
             return False
         keyboard = sys.stdin.fileno()
         before = termios.tcgetattr(keyboard)

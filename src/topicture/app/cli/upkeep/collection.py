@@ -16,6 +16,7 @@ from topicture.app.cli.common import (
     short_path,
     tell_lines,
 )
+from topicture.app.console.terminal import is_terminal
 from topicture.app.counting import counted
 from topicture.collection.words import printable
 
@@ -139,10 +140,6 @@ def relocate(
         return
     print(printable(f"{moved.found} of {counted(moved.known, 'photo')} found in {moved.now}."))
     print("'topicture scan' finds what else has changed.")
-
-
-def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _may_withdraw(n: int) -> bool:
