@@ -281,6 +281,15 @@ def test_answers_are_noted_at_once(root):
     assert verdicts == ["present", "rejected", None, None]
 
 
+def test_the_end_of_the_input_ends_a_review(root):
+    def read_key():
+        raise EOFError
+
+    library = Library.find(root)
+    result = ask_in_terminal(library, library.queue(limit=2), read_key=read_key, say=lambda line: None)
+    assert result.startswith("0 accepted, 0 rejected.")
+
+
 def test_undo_goes_back_to_the_question(root):
     library, questions, _, result = answer(root, "yynuuyq")
     assert result.startswith("2 accepted, 0 rejected.")
@@ -361,10 +370,6 @@ def test_an_interrupted_review_keeps_its_answers(root):
     with pytest.raises(KeyboardInterrupt):
         ask_in_terminal(library, questions, read_key=read_key, say=lambda line: None)
     assert library.status().accepted_here == 1
-
-
-def test_nothing_to_review(root):
-    assert "topicture annotate" in ask_in_terminal(Library.find(root), [])
 
 
 def test_a_collection_is_told_what_to_leave_out_and_where_it_is_now(tmp_path, topicture):

@@ -1,5 +1,7 @@
 """What the terminal shows of a result."""
 
+import pytest
+
 from topicture.annotations.choice.learning import MemberTrial
 from topicture.app.console.photos import print_regions
 from topicture.app.console.tables import print_bulk, print_learned
@@ -68,3 +70,19 @@ def test_tags_that_are_not_listed_are_counted(capsys):
     assert last == "    57  (3 more tags)"
     assert sum(int(line.split()[0]) for line in (*lines, last)) == sum(n for *_, n in tags)
     assert "undo" in hint
+
+
+@pytest.mark.parametrize(
+    ("not_reached", "too_little", "told"),
+    [
+        (0, 0, ""),
+        (1, 0, "Asked for 90%: 1 tag does not reach it.\n"),
+        (0, 3, "Asked for 90%: too little evidence for 3 tags; answers in 'topicture review' give more.\n"),
+        (2, 1, "Asked for 90%: 2 tags do not reach it, too little evidence for 1 tag; answers in 'top"),
+    ],
+)
+def test_answers_are_asked_for_where_they_help(capsys, not_reached, too_little, told):
+    print_bulk(BulkReport(0.9, 0, 0, (), True, too_little, not_reached))
+    rest = capsys.readouterr().out.partition("\n")[2]
+    assert rest.startswith(told)
+    assert ("answers" in rest) == (too_little > 0)

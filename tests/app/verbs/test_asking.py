@@ -5,7 +5,8 @@ import pytest
 from photo_folder import N_TAGGED, copy_library, learn, make_library, words_of
 
 from topicture.annotations.shift.completeness import SHARES, STRATA
-from topicture.app.cli.deciding.review_loop import ask_in_terminal, audit_in_terminal
+from topicture.app.cli.deciding.accepting import audit_in_terminal
+from topicture.app.cli.deciding.review_loop import ask_in_terminal
 from topicture.app.console.tables import print_questions
 from topicture.app.learning.training_tags import gather
 from topicture.app.verbs.asking.auditing import audit_sample
@@ -18,7 +19,11 @@ from topicture.app.verbs.asking.drawing_lots import (
     strata_order,
 )
 from topicture.app.verbs.asking.left_out import absent_words
+from topicture.app.verbs.asking.nothing_to_ask import tag_in_use, why_nothing
+from topicture.app.verbs.asking.reaching import falls_short, reaching
 from topicture.app.verbs.library import Library
+from topicture.app.verbs.reviewing import ORDERS
+from topicture.errors import DataNotFound
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import Decision
 from topicture.store.questions import Drawn
@@ -226,13 +231,148 @@ def test_an_audit_decides(library):
         sample = audit_sample(catalog, 0.6, seed=0)
     assert sample
     assert all(q.drawn is not None for q in sample)
-    refused = audit_in_terminal(library, 0.6, read_key=lambda: "n", say=lambda line: None)
-    assert "0 of" in refused
+    audited = audit_in_terminal(library, 0.6, read_key=lambda: "n", say=lambda line: None)
+    assert (audited.asked, audited.right, audited.passed) == (len(sample), 0, False)
+    assert audited.verdict.startswith(f"0 of {len(sample)} were right")
     with Catalog.open(library.folder) as catalog:  # the answers stand
         assert catalog.decisions.counts_by_source()["rejected", "review"] == len(sample)
 
 
-def test_an_audit_that_goes_well_lets_the_rest_pass(library):
-    assert audit_in_terminal(library, 0.6, read_key=lambda: "y", say=lambda line: None) == ""
+def test_an_audit_that_goes_well_lets_the_rest_pass(library, monkeypatch):
+    monkeypatch.setattr("topicture.app.verbs.asking.auditing.AUDITED", 2)  # of more
+    audited = audit_in_terminal(library, 0.6, read_key=lambda: "y", say=lambda line: None)
+    assert audited.passed
+    assert audited.verdict == "2 of 2 were right: the rest is accepted."
     assert audit_verdict(Audit(30, 27), 0.9) > 0.25 > audit_verdict(Audit(30, 24), 0.9)
     assert audit_verdict(Audit(0, 0), 0.9) == 0
+
+
+@pytest.mark.parametrize("keys", ["q", "yq", "sq", "y\x1b"])
+def test_who_stops_an_audit_accepts_no_more(library, monkeypatch, keys):
+    monkeypatch.setattr("topicture.app.verbs.asking.auditing.AUDITED", 2)
+    pressed = iter(keys)
+    audited = audit_in_terminal(library, 0.6, read_key=lambda: next(pressed), say=lambda line: None)
+    assert (audited.asked, audited.stopped, audited.passed) == (keys.count("y"), True, False)
+    assert audited.verdict == "Stopped: the rest is not accepted."
+
+
+@pytest.mark.parametrize("key", ["y", "n"])
+def test_where_all_were_asked_about_there_is_no_rest(library, monkeypatch, key):
+    monkeypatch.setattr("topicture.app.verbs.asking.auditing.AUDITED", 1000)
+    audited = audit_in_terminal(library, 0.6, read_key=lambda: key, say=lambda line: None)
+    right = audited.asked if key == "y" else 0
+    assert (
+        audited.verdict == f"{right} of {audited.asked} were right; these were all, and your answers stand."
+    )
+    assert not audited.passed
+    assert library.accept_above(0.6, dry_run=True).accepted == 0
+
+
+def test_an_audit_in_which_all_was_skipped_tells_nothing(library):
+    audited = audit_in_terminal(library, 0.6, read_key=lambda: "s", say=lambda line: None)
+    assert (audited.passed, audited.verdict) == (False, "No question was answered: nothing is accepted.")
+
+
+# --- What does not reach a precision ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("judged", "share", "precision", "short"),
+    [
+        (66, 0.48, 0.9, True),
+        (66, 0.88, 0.9, False),  # may well be 90% in truth
+        (19, 0.0, 0.9, False),
+        (20, 0.0, 0.9, True),
+        (0, 0.0, 0.9, False),
+        (20, 0.6, 0.7, False),
+        (200, 0.6, 0.7, True),
+    ],
+)
+def test_a_tag_is_known_to_fall_short_by_enough_evidence_alone(judged, share, precision, short):
+    assert falls_short(judged, share, precision) == short
+
+
+def test_tags_that_do_not_reach_a_precision_are_told_from_those_with_too_little_evidence(
+    library, monkeypatch
+):
+    monkeypatch.setattr(
+        "topicture.app.verbs.asking.reaching.load_report",
+        lambda folder: {
+            "tags": [
+                {"word": "rose", "suggested": 66, "precision": 0.48},
+                {"word": "sea", "suggested": 6, "precision": 0.48},
+                {"word": "grass", "suggested": None, "precision": None},
+                {"word": "sand"},
+            ]
+        },
+    )
+    monkeypatch.setattr(
+        "topicture.app.verbs.asking.reaching.least_probabilities", lambda catalog, open_, precision: {}
+    )
+    with Catalog.open(library.folder) as catalog:
+        found = reaching(catalog, 0.9)
+        assert reaching(catalog, 0.9, tag="sea").not_reached == frozenset()
+    assert found.chosen == []
+    assert found.not_reached == {"rose"}
+    assert found.too_little == {"sea", "grass", "sand"}
+    report = library.accept_above(0.9, dry_run=True)
+    assert (report.not_reached, report.too_little) == (1, 3)
+    with Catalog.open(library.folder, write=True) as catalog:
+        catalog.words.merge(["rose"], "roses", "rename")
+    with Catalog.open(library.folder) as catalog:
+        assert reaching(catalog, 0.9).not_reached == {"roses"}
+
+
+# --- Photo by photo, and nothing to ask ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_questions_about_a_photo_come_together_in_every_order(library, order):
+    whole = library.queue(order, by_image=True, limit=1000)
+    images = [q.image for q in whole]
+    blocks = [a for a, b in zip(images, [None, *images], strict=False) if a != b]
+    assert len(blocks) == len(set(images)) < len(images)
+    assert sorted(whole, key=repr) == sorted(library.queue(order, limit=1000), key=repr)
+    first = library.queue(order, limit=1)[0]
+    part = library.queue(order, by_image=True, limit=3)
+    assert part == whole[:3]
+    assert part[0].image == first.image
+
+
+def test_why_there_is_nothing_to_review(library):
+    with Catalog.open(library.folder, write=True) as catalog:
+        assert why_nothing(catalog, "missing", "rose").startswith(
+            "Nothing to review about rose: no tag was probably left out. 'topicture review' asks"
+        )
+        catalog.words.set_policy("sea", "never", None)
+        assert "its policy is never to suggest it" in why_nothing(catalog, "uncertain", "sea")
+        model = catalog.suggestions.newest().id
+        catalog.suggestions.replace(model, [])
+        told = why_nothing(catalog, "uncertain")
+        assert "no suggestion is without an answer" in told
+        assert told.endswith("'topicture review --order missing' asks whether you left tags out.")
+
+
+def test_all_photos_tagged_leaves_nothing_to_suggest(tmp_path):
+    library = make_library(tmp_path / "photos", n=24, tagged=24)
+    learn(library)
+    assert library.queue() == []
+    told = library.why_nothing("uncertain")
+    assert "all photos are tagged already" in told
+    assert "--order missing" in told
+
+
+def test_before_annotate_it_is_annotate_that_is_missing(tmp_path):
+    library = make_library(tmp_path / "photos", n=24, tagged=16)
+    library.learn("lsa", regions=False, workers=0)
+    assert library.why_nothing("certain") == "Nothing to review; run 'topicture annotate' for suggestions."
+
+
+def test_a_tag_that_is_not_in_use_is_told_from_one_without_questions(library):
+    with Catalog.open(library.folder, write=True) as catalog:
+        assert tag_in_use(catalog, " rose ") == "rose"
+        catalog.words.merge(["rose"], "roses", "rename")
+        with pytest.raises(DataNotFound, match="it is called 'roses' now"):
+            tag_in_use(catalog, "rose")
+        with pytest.raises(DataNotFound, match="'topicture tags' lists them"):
+            tag_in_use(catalog, "rsoe")

@@ -269,8 +269,6 @@ def print_paths(paths: list[str]) -> None:
 
 
 def print_questions(questions: "list[Question]") -> None:
-    if not questions:
-        print("Nothing to review; run 'topicture annotate' for suggestions.")
     for question in questions:
         asked = f"{question.probability:5.0%}  {printable(question.path)}  {printable(question.word)}"
         print(f"{asked}  (left out?)" if question.left_out else asked)
@@ -285,11 +283,10 @@ def print_bulk(report: "BulkReport") -> None:
         print(f"{n:6}  {printable(word)} (from {threshold:.0%})")
     if more := report.tags[SHOWN_TAGS:]:
         print(f"{sum(n for _, _, n in more):6}  ({counted(len(more), 'more tag')})")
-    if report.too_little:
-        print(
-            f"Asked for {report.precision:.0%}: too little evidence for {counted(report.too_little, 'tag')}; "
-            "answers in 'topicture review' give more."
-        )
+    short = counted(report.not_reached, "tag does not", "tags do not") + " reach it"
+    doubt = f"too little evidence for {counted(report.too_little, 'tag')}; answers in 'topicture review' give more"
+    if told := [short] * (report.not_reached > 0) + [doubt] * (report.too_little > 0):
+        print(f"Asked for {report.precision:.0%}: {', '.join(told)}.")
     if report.accepted and not report.dry_run:
         print("'topicture undo' takes this back; 'topicture write' writes it into sidecars.")
 

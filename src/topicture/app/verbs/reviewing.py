@@ -9,8 +9,9 @@ from itertools import chain, islice
 
 import numpy as np
 
-from topicture.app.verbs.asking.drawing_lots import least_probabilities, missing_words, strata_order
-from topicture.app.verbs.asking.question import Question
+from topicture.app.verbs.asking.drawing_lots import missing_words, strata_order
+from topicture.app.verbs.asking.question import Question, photo_by_photo
+from topicture.app.verbs.asking.reaching import reaching
 from topicture.errors import CorpusError, DataNotFound, TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions.captions import CAPTIONING
@@ -25,14 +26,19 @@ ORDERS = ("uncertain", "certain", "teaching", "missing", "random")
 
 @dataclass(frozen=True)
 class BulkReport:
-    """What was accepted at once; `tags` gives for each tag the probability it was accepted from, and how often."""
+    """What was accepted at once; `tags` gives for each tag the probability it was accepted from, and how often.
+
+    Of the tags with probable suggestions of which none was accepted, so many are known not to reach the precision, and
+    for so many there is too little evidence to tell; see `asking.reaching`.
+    """
 
     precision: float
     accepted: int
     photos: int
     tags: tuple[tuple[str, float, int], ...]
     dry_run: bool
-    too_little: int = 0  # tags with probable suggestions, and too little evidence for that precision
+    too_little: int = 0
+    not_reached: int = 0
 
 
 def queue(
@@ -57,14 +63,15 @@ def queue(
     if order not in ORDERS:
         raise TopictureError(f"there is no order {order!r}; there are: {', '.join(ORDERS)}")
     if order == "missing":
-        return missing_words(catalog, tag=tag, image=image, limit=limit)
+        return missing_words(catalog, tag=tag, image=image, by_image=by_image, limit=limit)
     model = catalog.suggestions.newest().id
     if image is not None:
         questions = _of_image(catalog, model, image, order, tag)
     elif order == "random":
         open_ = catalog.suggestions.open(model, word=tag)
         ranks = strata_order([suggestion.probability for suggestion in open_]).tolist()
-        questions = (open_[i] for i in sorted(range(len(open_)), key=ranks.__getitem__))
+        drawn = (open_[i] for i in sorted(range(len(open_)), key=ranks.__getitem__))
+        questions = iter(photo_by_photo(drawn) if by_image else drawn)
     elif order == "teaching":
         questions = _teaching(catalog, model, tag, limit)
     else:
@@ -137,13 +144,8 @@ def accept_above(
     What is accepted stays marked as the machine's: nothing is learned from it until somebody confirms it. One undo
     takes all of it back.
     """
-    if not 0 < precision < 1:
-        raise TopictureError(f"the precision lies between 0 and 1, as in 0.95; not {precision:g}")
     model = catalog.suggestions.newest()
-    open_ = catalog.suggestions.open(model.id, word=tag)
-    least = least_probabilities(catalog, open_, precision)
-    chosen = [s for s in open_ if s.probability >= least.get(s.word, np.inf)]
-    doubtful = {s.word for s in open_ if s.probability >= 0.5 and not np.isfinite(least.get(s.word, np.inf))}
+    chosen, least, not_reached, too_little = reaching(catalog, precision, tag=tag)
     if not dry_run:
         catalog.decisions.decide(
             [Decision(s.image, s.word, "present", model.id, s.probability) for s in chosen], "bulk"
@@ -155,5 +157,11 @@ def accept_above(
         (word, float(least[word]), n) for word, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))
     )
     return BulkReport(
-        precision, len(chosen), len({s.image for s in chosen}), tags, dry_run, too_little=len(doubtful)
+        precision,
+        len(chosen),
+        len({s.image for s in chosen}),
+        tags,
+        dry_run,
+        len(too_little),
+        len(not_reached),
     )

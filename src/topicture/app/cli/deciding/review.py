@@ -1,11 +1,11 @@
 """Commands for decisions: review, tags, conflicts."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from topicture.app.cli.common import CatalogOption, JsonOption, QuietOption, find, print_json
+from topicture.app.console.terminal import is_terminal
 from topicture.app.counting import counted
 from topicture.app.verbs.plain import as_plain
 from topicture.collection.words import printable
@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def review(
+    context: typer.Context,
     order: Annotated[
         str,
         typer.Option(
@@ -56,29 +57,48 @@ def review(
     quiet: QuietOption = False,
 ) -> None:
     """Answer suggestions one by one, or accept many at once."""
-    from topicture.app.cli.deciding.review_loop import ask_with_pictures, audit_in_terminal
-    from topicture.app.console.tables import print_bulk, print_questions
+    from topicture.app.cli.deciding.accepting import accept_many
+    from topicture.app.cli.deciding.review_loop import ask_with_pictures
+    from topicture.app.console.tables import print_questions
 
+    _refuse_contradictions(context)
     library = find(catalog)
+    tag = None if of_tag is None else library.tag_in_use(of_tag)
     if accept_above is not None:
-        if audit and not dry_run:
-            refused = audit_in_terminal(library, accept_above, tag=of_tag)
-            if refused:
-                print(refused)
-                return
-        bulk = library.accept_above(accept_above, tag=of_tag, dry_run=dry_run)
-        if as_json:
-            print_json(bulk)
-        elif not quiet:
-            print_bulk(bulk)
+        accept_many(
+            library, accept_above, tag=tag, dry_run=dry_run, audit=audit, as_json=as_json, quiet=quiet
+        )
         return
-    questions = library.queue(order, tag=of_tag, by_image=by_image, limit=limit)
+    questions = library.queue(order, tag=tag, by_image=by_image, limit=limit)
     if as_json:
         print_json(questions)
-    elif list_only or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    elif not questions:
+        print(printable(library.why_nothing(order, tag=tag)))
+    elif list_only or not is_terminal():
         print_questions(questions)
-    else:
-        print(ask_with_pictures(library, library.mixed(questions), pictures=pictures))
+    else:  # who asks about one tag wants no questions about others
+        asked = library.mixed(questions) if tag is None else questions
+        print(ask_with_pictures(library, asked, pictures=pictures))
+
+
+def _refuse_contradictions(context: typer.Context) -> None:
+    """Raise where an option that was typed, rather than set for the collection, would have no say."""
+    given = {
+        name
+        for name in context.params
+        if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"
+    }
+    if "accept_above" in given:
+        for option in ("list_only", "order", "by_image", "limit"):
+            if option in given:
+                name = "--list" if option == "list_only" else "--" + option.replace("_", "-")
+                raise typer.BadParameter(
+                    f"choose one of --accept-above and {name}; --accept-above --dry-run only says what it would accept"
+                )
+        if context.params["audit"] and context.params["dry_run"]:
+            raise typer.BadParameter("choose one of --audit and --dry-run")
+    elif context.params["audit"] or context.params["dry_run"]:
+        raise typer.BadParameter("--audit and --dry-run go with --accept-above")
 
 
 def tags(

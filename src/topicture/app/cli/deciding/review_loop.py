@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -16,10 +16,17 @@ if TYPE_CHECKING:
     from topicture.app.verbs.library import Library
     from topicture.app.verbs.reviewing import Question
 
-__all__ = ["HELP", "ask_in_terminal", "ask_with_pictures", "audit_in_terminal"]
+__all__ = ["HELP", "Asked", "ask", "ask_in_terminal", "ask_with_pictures"]
 
-LEAST_BELIEF = 0.25  # that the asked precision is reached, after an audit
 HELP = "y yes · n no · s skip · o open the photo · u undo the last answer · q stop"
+
+
+class Asked(NamedTuple):
+    """How many questions were answered, and whether somebody stopped before the last one."""
+
+    yes: int
+    no: int
+    stopped: bool
 
 
 def ask_in_terminal(
@@ -31,9 +38,21 @@ def ask_in_terminal(
     show: Callable[["Question"], None] | None = None,
     open_photo: Callable[["Path"], None] = open_in_viewer,
 ) -> str:
-    """Ask, and note each answer at once; a line that sums up. Interrupting loses nothing that was answered."""
-    if not questions:
-        return "Nothing to review; run 'topicture annotate' for suggestions."
+    """Ask; a line that sums up."""
+    asked = ask(library, questions, read_key=read_key, say=say, show=show, open_photo=open_photo)
+    return f"{asked.yes} accepted, {asked.no} rejected. 'topicture write' writes accepted tags into sidecars."
+
+
+def ask(
+    library: "Library",
+    questions: "Sequence[Question]",
+    *,
+    read_key: Callable[[], str] = typer.getchar,
+    say: Callable[[str], None] = print,
+    show: Callable[["Question"], None] | None = None,
+    open_photo: Callable[["Path"], None] = open_in_viewer,
+) -> Asked:
+    """Ask, and note each answer at once. Interrupting loses nothing that was answered."""
     say(HELP)
     n_yes = n_no = 0
     answered: list[tuple[int, str, int | None]] = []  # position of the question, answer, step of the log
@@ -48,9 +67,12 @@ def ask_in_terminal(
             f"[{position + 1}/{len(questions)}] {printable(question.path)}: "
             f"{f'did you leave out {word}' if question.left_out else word}? ({question.probability:.0%})"
         )
-        key = read_key().lower()
+        try:
+            key = read_key().lower()
+        except EOFError:  # Ctrl-D, in some terminals
+            key = "q"
         if key in ("q", "\x03", "\x04", "\x1b"):
-            break
+            return Asked(n_yes, n_no, stopped=True)
         if key == "u":
             if not answered:
                 say("Nothing left to undo in this review; 'topicture undo' goes further back.")
@@ -77,7 +99,7 @@ def ask_in_terminal(
             n_yes, n_no = n_yes + (key == "y"), n_no + (key == "n")
         answered.append((position, key, step))
         position += 1
-    return f"{n_yes} accepted, {n_no} rejected. 'topicture write' writes accepted tags into sidecars."
+    return Asked(n_yes, n_no, stopped=False)
 
 
 def ask_with_pictures(library: "Library", questions: "Sequence[Question]", *, pictures: bool = True) -> str:
@@ -98,28 +120,3 @@ def ask_with_pictures(library: "Library", questions: "Sequence[Question]", *, pi
                     print(as_text(pixels, protocol))
 
         return ask_in_terminal(library, questions, show=show)
-
-
-def audit_in_terminal(
-    library: "Library",
-    precision: float,
-    *,
-    tag: str | None = None,
-    read_key: Callable[[], str] = typer.getchar,
-    say: Callable[[str], None] = print,
-) -> str:
-    """Ask about a sample of what would be accepted; why the rest should not be, or the empty string where it may."""
-    from topicture.app.verbs.asking.drawing_lots import audit_verdict
-
-    sample = library.audit_sample(precision, tag=tag)
-    if not sample:
-        return ""
-    ask_in_terminal(library, sample, read_key=read_key, say=say)
-    audit = library.audit(sample)
-    if audit.asked and audit_verdict(audit, precision) >= LEAST_BELIEF:
-        say(f"{audit.right} of {audit.asked} were right: the rest is accepted.")
-        return ""
-    return (
-        f"{audit.right} of {audit.asked} were right: too few for {precision:.0%}, the rest is not accepted. "
-        "'topicture learn' takes the answers in."
-    )

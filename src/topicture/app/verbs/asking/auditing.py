@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from topicture.app.verbs.asking.drawing_lots import AUDITED, Audit, least_probabilities
+from topicture.app.verbs.asking.drawing_lots import AUDITED, Audit
 from topicture.app.verbs.asking.question import Question
+from topicture.app.verbs.asking.reaching import reaching
 from topicture.store import Catalog
 
 __all__ = ["audit_of", "audit_sample"]
@@ -13,9 +14,7 @@ def audit_sample(
     catalog: Catalog, precision: float, *, tag: str | None = None, seed: int | None = None
 ) -> list[Question]:
     """Up to 30 of the suggestions that reach a precision, each as likely to be drawn as any other."""
-    open_ = catalog.suggestions.open(catalog.suggestions.newest().id, word=tag)
-    least = least_probabilities(catalog, open_, precision)
-    chosen = [s for s in open_ if s.probability >= least.get(s.word, np.inf)]
+    chosen = reaching(catalog, precision, tag=tag).chosen
     n = min(AUDITED, len(chosen))
     drawn = np.random.default_rng(seed).choice(len(chosen), n, replace=False).tolist() if n else []
     paths = catalog.files.first_paths({chosen[i].image for i in drawn})

@@ -14,7 +14,7 @@ import numpy as np
 from topicture.annotations.shift.completeness import SHARES, STRATA
 from topicture.app.learning.reports import load_report
 from topicture.app.verbs.asking.left_out import Absent, absent_words, has_index, left_out
-from topicture.app.verbs.asking.question import Question
+from topicture.app.verbs.asking.question import Question, photo_by_photo
 from topicture.store import Catalog
 from topicture.store.questions import Drawn
 from topicture.store.suggestions import Open
@@ -105,10 +105,18 @@ def strata_order(probabilities: Sequence[float], seed: int = 0) -> np.ndarray:
 
 
 def missing_words(
-    catalog: Catalog, *, tag: str | None = None, image: int | None = None, limit: int = 50
+    catalog: Catalog,
+    *,
+    tag: str | None = None,
+    image: int | None = None,
+    by_image: bool = False,
+    limit: int = 50,
 ) -> list[Question]:
-    """Words that tagged photos have not, the most probably left out first."""
-    found = list(islice(left_out(catalog, tag, image), limit))
+    """Words that tagged photos have not, the most probably left out first; or all of each photo together."""
+    found = list(islice(left_out(catalog, tag, None if image is None else {image}), limit))
+    if by_image:
+        photos = dict.fromkeys(pair.image for pair in found)
+        found = photo_by_photo(left_out(catalog, tag, photos))[:limit]
     paths = catalog.files.first_paths({pair.image for pair in found})
     return [Question(paths[p.image], p.image, p.word, p.probability, left_out=True) for p in found]
 

@@ -4,7 +4,7 @@ Probable words come from a short list of the index and are looked at one by one,
 once in a collection of any size. Whoever draws lots needs all pairs, word by word.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -28,8 +28,10 @@ MOST = 50_000
 MANY = 2000  # photos decided since: looking at all of them anew is as quick
 
 
-def left_out(catalog: Catalog, word: str | None = None, image: int | None = None) -> Iterator[Open]:
-    """Pairs without a verdict on photos that their owner has tagged, the most probable first; of a word, or a photo.
+def left_out(
+    catalog: Catalog, word: str | None = None, among: Container[int] | None = None
+) -> Iterator[Open]:
+    """Pairs without a verdict on photos that their owner has tagged, the most probable first; of a word, some photos.
 
     The probabilities are those that the photo got while its own tags were hidden from the model. Raises DataNotFound
     where there is no index yet.
@@ -39,7 +41,7 @@ def left_out(catalog: Catalog, word: str | None = None, image: int | None = None
     implied = cache(lambda text: set(_implied(catalog, text).tolist()))
     for number, position, probability in _likely(catalog, images):
         text, found = words.get(number), int(images[position])
-        if text is None or word not in (None, text) or image not in (None, found):
+        if text is None or word not in (None, text) or (among is not None and found not in among):
             continue
         if found not in implied(text) and catalog.decisions.left_out(found, text):
             yield Open(found, text, float(probability))

@@ -29,6 +29,20 @@ class AskingVerbs(ABC):
         with self._write("review") as catalog:
             return with_missing(catalog, questions)
 
+    def tag_in_use(self, tag: str) -> str:
+        """The clean form of a tag; raises DataNotFound where it is not in use."""
+        from topicture.app.verbs.asking.nothing_to_ask import tag_in_use
+
+        with self._read() as catalog:
+            return tag_in_use(catalog, tag)
+
+    def why_nothing(self, order: str, *, tag: str | None = None) -> str:
+        """Why `queue` has no question, and where there are some."""
+        from topicture.app.verbs.asking.nothing_to_ask import why_nothing
+
+        with self._read() as catalog:
+            return why_nothing(catalog, order, tag)
+
     def audit_sample(self, precision: float, *, tag: str | None = None) -> "list[Question]":
         """Some of what `accept_above` would accept, drawn at random; see `auditing`."""
         from topicture.app.verbs.asking.auditing import audit_sample
