@@ -10,6 +10,7 @@ from topicture.annotations.choice.presence import (
     JudgedPairs,
     calibration_error,
     cross_fitted,
+    error_by_chance,
     fit_presence,
     reliability,
     thresholds,
@@ -125,3 +126,16 @@ def test_one_true_pair_among_very_many_is_enough(rng, monkeypatch):
     for seed in range(5):
         found = fit_presence(rng.dirichlet(np.ones(4), 500), truth, np.ones_like(truth), seed=seed)
         assert np.isfinite(found.coefficients).all()
+
+
+def test_few_pairs_are_off_by_chance_as_much_as_exact_promises_are(rng):
+    """Mean over samples of 200 pairs whose promises hold."""
+    off, told = [], []
+    for _ in range(300):
+        presence = rng.uniform(0.1, 1, 200)
+        bins = reliability(JudgedPairs(np.zeros(200, int), presence, rng.random(200) < presence))
+        off.append(calibration_error(bins))
+        told.append(error_by_chance(bins))
+    assert np.mean(told) == pytest.approx(np.mean(off), abs=0.004)
+    assert np.mean(told) > 0.04
+    assert np.isnan(error_by_chance([]))

@@ -71,7 +71,8 @@ def _promises(model: str, runs: Runs) -> list[str]:
     return [
         f"## Promises, `{model}`",
         "Accepted / right, all draws together; the mean error, in points, of probabilities from 10% on is a mean over "
-        f"{max(len([r for r in runs if r['kind'] == kind]) for kind in NAMES)} draws.",
+        f"{max(len([r for r in runs if r['kind'] == kind]) for kind in NAMES)} draws, each by itself; in brackets that of "
+        "all draws' probabilities together, in which what a draw tells too high and another too low evens out.",
         markdown_table(heading, rows),
         "Asked 80% and 90% must give 78% and 88%, and promises and claims must be 4 points off at most: "
         + "; ".join(verdicts)
@@ -84,9 +85,18 @@ def _cells(found: Runs) -> list[str]:
     return [
         *(f"{n} / {right / n:.0%}" if n else "none" for n, right in accepted),
         ", ".join(_promised(found)),
-        with_error(np.array([100 * one["error"] for one in found]), 1),
+        f"{with_error(np.array([100 * one['error'] for one in found]), 1)} ({_together(found):.1f})",
         with_error(np.array(claimed), 1) if (claimed := _claimed(found)) else "not measured",
     ]
+
+
+def _together(found: Runs) -> float:
+    """Mean error in points of the probabilities of all draws together, from 10% on."""
+    bins = [b for one in found for b in one["bins"] if b[0] >= 0.1]
+    off = 0.0
+    for low in {b[0] for b in bins}:
+        off += abs(sum(b[2] * (b[3] - b[4]) for b in bins if b[0] == low))
+    return 100 * off / max(sum(b[2] for b in bins), 1)
 
 
 def _claimed(found: Runs) -> list[float]:

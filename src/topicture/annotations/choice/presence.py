@@ -16,6 +16,7 @@ __all__ = [
     "ReliabilityBin",
     "calibration_error",
     "cross_fitted",
+    "error_by_chance",
     "fit_presence",
     "reliability",
     "thresholds",
@@ -97,6 +98,14 @@ def calibration_error(bins: list[ReliabilityBin]) -> float:
     told = [b for b in bins if b.low >= 0.1]
     total = sum(b.n for b in told)
     return sum(b.n * abs(b.promised - b.observed) for b in told) / total if total else float("nan")
+
+
+def error_by_chance(bins: list[ReliabilityBin]) -> float:
+    """What `calibration_error` is on average where all promises are exact: few pairs come out one way or the other."""
+    told = [b for b in bins if b.low >= 0.1 and b.n]
+    total = sum(b.n for b in told)
+    spread = [np.sqrt(2 / np.pi * b.promised * (1 - b.promised) / b.n) for b in told]
+    return float(sum(b.n * s for b, s in zip(told, spread, strict=True)) / total) if total else float("nan")
 
 
 def thresholds(pairs: JudgedPairs, n_words: int, precision: float, *, below: Floats | None = None) -> Floats:

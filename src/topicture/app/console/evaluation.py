@@ -16,6 +16,7 @@ from topicture.collection.words import printable
 __all__ = ["print_evaluation"]
 
 SHOWN_TAGS = 20
+WORTH_KNOWING = 0.01  # of a difference that chance makes
 
 
 def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
@@ -52,7 +53,19 @@ def _print_reliability(report: dict[str, Any]) -> None:
     Console().print(table)
     error = report["calibration_error"]
     if error is not None and not math.isnan(error):
-        print(f"Mean difference between promised and observed, from 10% on: {error:.1%}")
+        print(f"Mean difference between promised and observed, from 10% on: {error:.1%}{_chance(report)}")
+
+
+def _chance(report: dict[str, Any]) -> str:
+    """What chance alone would make of it, where that is worth knowing."""
+    from topicture.annotations.choice.presence import ReliabilityBin, error_by_chance
+
+    bins = [ReliabilityBin(**row) for row in report["reliability"]]
+    by_chance = error_by_chance(bins)
+    if math.isnan(by_chance) or by_chance < WORTH_KNOWING:
+        return ""
+    n = sum(b.n for b in bins if b.low >= 0.1)
+    return f" (with {counted(n, 'pair')}, about {by_chance:.1%} by chance alone)"
 
 
 def _print_tags(report: dict[str, Any], all_tags: bool, measured: bool) -> None:
