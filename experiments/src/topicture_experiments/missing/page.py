@@ -23,6 +23,7 @@ SHOWN = (0.5, 0.7, 0.9)  # lower ends of the bins of probability that are shown
 ASKED = ("asked 70%", "asked 80%", "asked 90%")
 LEAST = {1: 0.78, 2: 0.88}  # position among the asked precisions -> what must be right
 MOST_ERROR = 0.04
+TOLD_FROM = 0.1  # lower end of the first bin that mean errors count
 
 Runs = Sequence[dict[str, Any]]
 
@@ -71,8 +72,8 @@ def _promises(model: str, runs: Runs) -> list[str]:
     return [
         f"## Promises, `{model}`",
         "Accepted / right, all draws together; the mean error, in points, of probabilities from 10% on is a mean over "
-        f"{max(len([r for r in runs if r['kind'] == kind]) for kind in NAMES)} draws, each by itself; in brackets that of "
-        "all draws' probabilities together, in which what a draw tells too high and another too low evens out.",
+        f"{max(len([r for r in runs if r['kind'] == kind]) for kind in NAMES)} draws, each by itself; in brackets that "
+        "of all draws together, in which what a draw tells too high and another too low evens out.",
         markdown_table(heading, rows),
         "Asked 80% and 90% must give 78% and 88%, and promises and claims must be 4 points off at most: "
         + "; ".join(verdicts)
@@ -92,11 +93,9 @@ def _cells(found: Runs) -> list[str]:
 
 def _together(found: Runs) -> float:
     """Mean error in points of the probabilities of all draws together, from 10% on."""
-    bins = [b for one in found for b in one["bins"] if b[0] >= 0.1]
-    off = 0.0
-    for low in {b[0] for b in bins}:
-        off += abs(sum(b[2] * (b[3] - b[4]) for b in bins if b[0] == low))
-    return 100 * off / max(sum(b[2] for b in bins), 1)
+    bins = [b for one in found for b in one["bins"] if b[0] >= TOLD_FROM]
+    off = [abs(sum(b[2] * (b[3] - b[4]) for b in bins if b[0] == low)) for low in {b[0] for b in bins}]
+    return 100 * sum(off) / max(sum(b[2] for b in bins), 1)
 
 
 def _claimed(found: Runs) -> list[float]:
