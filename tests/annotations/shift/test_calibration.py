@@ -21,7 +21,6 @@ from topicture.annotations.shift.answered import (
     together_as_one,
 )
 from topicture.annotations.shift.calibration import (
-    _pooled,
     _without_own_answers,
     calibrate,
     no_better_than_answers,
@@ -30,6 +29,7 @@ from topicture.annotations.shift.calibration_files import calibration_arrays, ca
 from topicture.annotations.shift.denials import fit_denials
 from topicture.annotations.shift.evidence import Evidence, Untagged
 from topicture.annotations.shift.marks import fit_marks
+from topicture.annotations.shift.pooling import pooled
 from topicture.annotations.shift.worlds import TAGS, find_worlds, look_rows
 from topicture.corpus import Corpus
 
@@ -112,7 +112,7 @@ def test_both_worlds_have_the_share_of_untagged_photos_that_live_there():
     near = JudgedPairs(np.array([0, 1, 1]), np.array([0.2, 0.4, 0.6]), np.array([False, True, True]))
     far = JudgedPairs(np.array([1, 0]), np.array([0.3, 0.5]), np.array([True, False]))
     far = far._replace(weight=np.array([1.0, 0.5]), group=np.array([4, 2]))
-    found = _pooled(near, far, 0.9)
+    found = pooled(near, far, 0.9)
     assert found.weight.tolist() == pytest.approx([0.1, 0.1, 0.1, 0.9, 0.45])
     assert found.presence.tolist() == [0.2, 0.4, 0.6, 0.3, 0.5]
     assert len(np.unique(found.group)) == 5  # a near pair stands alone

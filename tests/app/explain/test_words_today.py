@@ -5,8 +5,8 @@ import json
 import pytest
 from photo_folder import copy_library, learn, make_library
 
+from topicture.app.explain.evaluating import names_today
 from topicture.app.explain.explaining import explain
-from topicture.app.learning.evaluating import names_today
 from topicture.app.verbs.library import Library
 
 

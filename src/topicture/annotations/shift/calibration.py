@@ -35,6 +35,7 @@ from topicture.annotations.shift.answered import (
 from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
 from topicture.annotations.shift.evidence import Evidence
 from topicture.annotations.shift.marks import COUNTED_ON, MOST_COUNTED, Marks, are_marks, fit_marks
+from topicture.annotations.shift.pooling import SUGGESTED, grouped, joined, pooled
 from topicture.annotations.shift.unseen import FEWEST_WORDS, cross_fitted_unseen, elsewhere, fit_unseen
 from topicture.annotations.shift.worlds import FEWEST_UNTAGGED, TAGS, Worlds, centre_of, look_rows
 from topicture.corpus import Corpus
@@ -45,8 +46,6 @@ __all__ = ["Calibration", "calibrate", "no_better_than_answers"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-MOST_OF_A_GROUP = 2.0  # pairs that the suggestions of a word in one hidden group count for
-SUGGESTED = 0.3  # from this presence on
 CAUTION = 1.28  # standard deviations: nine in ten such promises should hold
 OWN_ANSWERS = 5.0  # answers about a word that its bound counts for, where they say less
 FIRM = 1000.0  # pairs that a bound counts for
@@ -180,9 +179,9 @@ def _with_far_world(
     inside = ~np.isnan(world.near[rows])
     mixed = _mixture(honest[inside], far(evidence.near.p[rows[inside]]), world.near[rows[inside]])
     mixed_far = _mixture(found.near(scores.p[hidden]), honest_far, world.hidden[hidden])
-    pooled = _pooled(
+    together = pooled(
         JudgedPairs.of(mixed, truth[rows[inside]], evidence.known[rows[inside]]),
-        _grouped(mixed_far, truth[hidden], counted[hidden], world.groups[hidden]),
+        grouped(mixed_far, truth[hidden], counted[hidden], world.groups[hidden]),
         world.share,
     )
     far_share = np.where(
@@ -193,7 +192,7 @@ def _with_far_world(
     for inside in (np.flatnonzero(fold == one) for one in np.unique(fold)):
         few = JudgedPairs.of(mixed_far[inside], truth[hidden[inside]], counted[hidden[inside]])
         samples.append(Sample(few.presence, few.word, np.asarray(few.truth, np.float64)))
-    return found._replace(far=far, worlds=world.worlds), pooled, far_share, samples
+    return found._replace(far=far, worlds=world.worlds), together, far_share, samples
 
 
 def _with_answers(
@@ -236,7 +235,7 @@ def _with_answers(
     if samples is not None and evidence.untagged is not None:
         posterior = fit_posterior(sample, present.shape[1], fit_spread([*samples, sample], present.shape[1]))
         promises = _counted_on(found, answered, posterior, evidence, sample)
-    pairs = _joined(
+    pairs = joined(
         [
             pairs._replace(
                 presence=answered.at(pairs.presence, pairs.word),
@@ -324,33 +323,3 @@ def _hardly_ever(near: Presence, truth: Any, known: Bools) -> Presence:
 
 def _mixture(near: Floats, far: Floats, far_share: Floats) -> Floats:
     return (1 - far_share[:, None]) * near + far_share[:, None] * far
-
-
-def _grouped(presence: Floats, truth: Any, known: Bools, groups: NDArray[np.int64]) -> JudgedPairs:
-    """Pairs of a world of groups; what is suggested in one group stands or falls together, and counts little more."""
-    row, word = np.nonzero(known)
-    pairs = JudgedPairs.of(presence, truth, known)
-    group = np.unique(groups, return_inverse=True)[1][row]
-    key = group * known.shape[1] + word
-    n_suggested = np.bincount(key, pairs.presence >= SUGGESTED)[key]
-    weight = np.where(
-        pairs.presence >= SUGGESTED, np.minimum(1.0, MOST_OF_A_GROUP / np.maximum(n_suggested, 1)), 1.0
-    )
-    return pairs._replace(weight=weight, group=group)
-
-
-def _pooled(near: JudgedPairs, far: JudgedPairs, share: float) -> JudgedPairs:
-    """Both worlds, in the proportion in which untagged photos live there."""
-    n_groups = int(far.group.max(initial=0)) + 1
-    near = near._replace(
-        weight=np.full(len(near.word), 1 - share), group=n_groups + np.arange(len(near.word))
-    )
-    return _joined([near, far._replace(weight=share * far.weight)])
-
-
-def _joined(parts: list[JudgedPairs]) -> JudgedPairs:
-    def column(name: str) -> Any:
-        found = [getattr(part, name) for part in parts]
-        return None if found[0] is None else np.concatenate(found)
-
-    return JudgedPairs(**{name: column(name) for name in JudgedPairs._fields})

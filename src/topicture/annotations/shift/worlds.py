@@ -107,6 +107,10 @@ class FarWorld(NamedTuple):
     near: Floats
     hidden: Floats
 
+    def at(self, rows: Any) -> "FarWorld":
+        """The same for some of the photos."""
+        return self._replace(groups=self.groups[rows], near=self.near[rows], hidden=self.hidden[rows])
+
 
 def mixture_share(near: Floats, far: Floats, bins: NDArray[np.int64]) -> tuple[float, float]:
     """pi by EM for histograms (B,) and the bins of the untagged photos, and the log-likelihood that it reaches."""

@@ -29,6 +29,7 @@ from topicture.annotations.diagnostics import (
 from topicture.annotations.measures.ranking import rank
 from topicture.annotations.topics import TopicModel, Typical, members_of, topics_of
 from topicture.app.explain.carrying import with_regions
+from topicture.app.explain.evaluating import names_today
 from topicture.app.explain.explanation import (
     ExplainedTopic,
     ExplainedTopics,
@@ -41,7 +42,6 @@ from topicture.app.explain.explanation import (
 from topicture.app.explain.held_out import SEED, HeldOutAnswers, gather_answers
 from topicture.app.explain.trust import trust_told
 from topicture.app.learning.annotating import DEFAULT_THRESHOLD
-from topicture.app.learning.evaluating import names_today
 from topicture.app.learning.model_folder import Learned, load_learned
 from topicture.app.progress import Report, silent
 from topicture.app.promises import promises_told

@@ -76,6 +76,7 @@ class LearnReport:
     warning: str = ""  # where tagged and untagged photos differ
     completeness: float | None = None  # share of the true tags that were given, once questions told
     promises: Promises | None = None  # what people have answered to suggestions, once there are some
+    measured: bool = True  # else hidden tags tell nothing, and the figures of `trials` mean nothing
 
 
 def learn(
@@ -259,6 +260,7 @@ def learn(
         warning=warning,
         completeness=None if trusted.completeness is None else trusted.completeness.overall,
         promises=promises_told(catalog),
+        measured=measured,
     )
 
 
@@ -289,39 +291,14 @@ def _trusted(
         untagged = some_untagged(corpus, tags.judged[kept], places, annotator.annotate, seed)
     if len(corpus) * corpus.n_words <= MOST_PAIRS:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
-        return trust(
-            corpus,
-            tags,
-            kept,
-            near,
-            far,
-            world,
-            places=places,
-            untagged=untagged,
-            first=first,
-            groups=groups,
-            seed=seed,
-        )
-    rows = np.arange(len(corpus)) if near.rows is None else near.rows
-    if world is not None:
-        world = world._replace(groups=world.groups[rows], near=world.near[rows], hidden=world.hidden[rows])
-    some, tags, own = near.of(corpus), tags.at(np.asarray(kept)[rows]), [places[i] for i in rows]
-    if first is not None:
-        first = HeldOut(first.p[rows], first.fold_of[rows])
-    kept = np.arange(len(rows))
-    return trust(
-        some,
-        tags,
-        kept,
-        near,
-        far,
-        world,
-        places=own,
-        untagged=untagged,
-        first=first,
-        groups=groups[rows],
-        seed=seed,
-    )
+    else:
+        rows = np.arange(len(corpus)) if near.rows is None else near.rows
+        world = None if world is None else world.at(rows)
+        first = None if first is None else HeldOut(first.p[rows], first.fold_of[rows])
+        corpus, tags, kept = near.of(corpus), tags.at(np.asarray(kept)[rows]), np.arange(len(rows))
+        places, groups = [places[row] for row in rows], groups[rows]
+    also: Any = {"places": places, "untagged": untagged, "first": first, "groups": groups, "seed": seed}
+    return trust(corpus, tags, kept, near, far, world, **also)
 
 
 def look_at(

@@ -178,7 +178,7 @@ class Library(AskingVerbs, UpkeepVerbs):
         Where nothing was `measured` yet, these are empty. `promises` is what people have answered since to suggestions.
         Tags go by their names of today; those that were deleted since are left out.
         """
-        from topicture.app.learning.evaluating import evaluation
+        from topicture.app.explain.evaluating import evaluation
 
         with self._read() as catalog:
             return evaluation(catalog)

@@ -3,22 +3,10 @@
 import numpy as np
 
 from topicture.app.verbs.asking.left_out import has_index, left_out
-from topicture.collection.words import clean_word
-from topicture.errors import DataNotFound
 from topicture.store import Catalog
 from topicture.store.listing import Listing
 
-__all__ = ["tag_in_use", "why_nothing"]
-
-
-def tag_in_use(catalog: Catalog, tag: str) -> str:
-    """The clean form of a tag that is in use; raises DataNotFound, with its new name where it was renamed."""
-    cleaned = clean_word(tag)
-    if catalog.words.in_use(cleaned) is None:
-        means = catalog.decisions.merged_words().get(cleaned)
-        hint = f"it is called {means!r} now" if means else "'topicture tags' lists them"
-        raise DataNotFound(f"no tag {tag!r} is in use; {hint}")
-    return cleaned
+__all__ = ["why_nothing"]
 
 
 def why_nothing(catalog: Catalog, order: str, tag: str | None = None) -> str:

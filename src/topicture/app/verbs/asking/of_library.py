@@ -31,7 +31,7 @@ class AskingVerbs(ABC):
 
     def tag_in_use(self, tag: str) -> str:
         """The clean form of a tag; raises DataNotFound where it is not in use."""
-        from topicture.app.verbs.asking.nothing_to_ask import tag_in_use
+        from topicture.app.verbs.words.editing import tag_in_use
 
         with self._read() as catalog:
             return tag_in_use(catalog, tag)

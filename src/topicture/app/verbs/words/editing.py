@@ -8,7 +8,7 @@ from topicture.errors import DataNotFound, TopictureError
 from topicture.store import Catalog
 from topicture.store.words import POLICIES
 
-__all__ = ["WordEdit", "delete_word", "merge_words", "rename_word", "set_parent", "set_policy"]
+__all__ = ["WordEdit", "delete_word", "merge_words", "rename_word", "set_parent", "set_policy", "tag_in_use"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class WordEdit:
 
 def rename_word(catalog: Catalog, word: str, to: str) -> WordEdit:
     """Give a word another name on all photos; raises TopictureError where that is a word in use already."""
-    old, new = _in_use(catalog, word), clean_word(to)
+    old, new = tag_in_use(catalog, word), clean_word(to)
     if old == new:
         return WordEdit(None, 0, f"{old} is called that already")
     if catalog.words.in_use(new) is not None:
@@ -35,7 +35,7 @@ def rename_word(catalog: Catalog, word: str, to: str) -> WordEdit:
 def merge_words(catalog: Catalog, words: Sequence[str], into: str) -> WordEdit:
     """Make several words one, which may be among them or new: photos that have any of them have it."""
     target = clean_word(into)
-    former = [word for word in dict.fromkeys(_in_use(catalog, word) for word in words) if word != target]
+    former = [word for word in dict.fromkeys(tag_in_use(catalog, word) for word in words) if word != target]
     if not former:
         raise TopictureError("name at least one tag to merge, and another one to merge it into")
     _check_meaning(catalog, target, former)
@@ -45,7 +45,7 @@ def merge_words(catalog: Catalog, words: Sequence[str], into: str) -> WordEdit:
 
 def delete_word(catalog: Catalog, word: str) -> WordEdit:
     """Take a word away from every photo and stop suggesting it."""
-    cleaned = _in_use(catalog, word)
+    cleaned = tag_in_use(catalog, word)
     step = catalog.decisions.step("delete")
     n = catalog.decisions.delete_word(cleaned, step)
     return WordEdit(step.made, n, f"{cleaned} deleted")
@@ -53,7 +53,7 @@ def delete_word(catalog: Catalog, word: str) -> WordEdit:
 
 def set_parent(catalog: Catalog, word: str, parent: str | None) -> WordEdit:
     """Put a word below another one, new or not, or (None) below none; raises TopictureError for a ring."""
-    child = _in_use(catalog, word)
+    child = tag_in_use(catalog, word)
     if parent is None:
         return WordEdit(catalog.words.set_parent(child, None), 0, f"{child} stands by itself")
     above = clean_word(parent)
@@ -67,7 +67,7 @@ def set_policy(catalog: Catalog, word: str, policy: str, precision: float | None
     ----------
     policy : "suggest"; "accept", by itself whatever reaches `precision` on hidden tags; or "never" suggest it
     """
-    cleaned = _in_use(catalog, word)
+    cleaned = tag_in_use(catalog, word)
     if policy not in POLICIES:
         raise TopictureError(f"a policy is one of {', '.join(POLICIES)}, not {policy!r}")
     if policy == "accept" and (precision is None or not 0.5 <= precision < 1):
@@ -78,8 +78,8 @@ def set_policy(catalog: Catalog, word: str, policy: str, precision: float | None
     return WordEdit(step, 0, f"{cleaned} {said.get(policy) or f'is accepted from {least:.0%} precision on'}")
 
 
-def _in_use(catalog: Catalog, word: str) -> str:
-    """The clean form of a word that is in use; raises DataNotFound."""
+def tag_in_use(catalog: Catalog, word: str) -> str:
+    """The clean form of a word that is in use; raises DataNotFound, with its new name where it was renamed."""
     cleaned = clean_word(word)
     if catalog.words.in_use(cleaned) is None:
         means = catalog.decisions.merged_words().get(cleaned)
