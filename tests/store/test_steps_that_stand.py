@@ -76,10 +76,10 @@ def test_nothing_done_again_is_no_step(catalog):
     image, other = add(catalog), add(catalog, "b")
     bulk = decide(catalog, [image], "present", "bulk")
     catalog.decisions.undo(bulk)
-    catalog.decisions.redo(bulk)
+    again = catalog.decisions.redo(bulk).step
     before = n_steps(catalog)
     redone = catalog.decisions.redo(bulk)
-    assert (redone.step, redone.decisions, redone.decided_anew) == (None, (), 1)
+    assert (redone.step, redone.decisions, redone.decided_anew, redone.already) == (None, (), 0, again)
     assert n_steps(catalog) == before
     decide(catalog, [other], "present", "review")
     catalog.decisions.undo()

@@ -47,7 +47,12 @@ def print_redone(redone: "Redone") -> None:
     parts = _parts(redone)
     if redone.settled:
         parts.append(f"{counted(redone.settled, 'answer')} to conflicts")
-    print(f"Did again: {'; '.join(parts)}" if parts else "Nothing of that step could be done again.")
+    if parts:
+        print(f"Did again: {'; '.join(parts)}")
+    elif redone.already is not None:
+        print(f"That was done again already, as step {redone.already}.")
+    else:
+        print("Nothing of that step could be done again.")
     _print_decided_anew(redone.decided_anew)
 
 

@@ -165,10 +165,11 @@ def print_learned(report: "LearnReport", *, verbose: bool = False) -> None:
         + ")."
     )
     learned, *members = report.trials
-    print(
-        f"Tested on hidden tags: of as many guesses as a photo has tags, {learned.accuracy:.0%} are right\n"
-        f"(mean average precision {learned.mean:.3f} ± {learned.standard_error:.3f})."
-    )
+    if report.measured:
+        print(
+            f"Tested on hidden tags: of as many guesses as a photo has tags, {learned.accuracy:.0%} are right\n"
+            f"(mean average precision {learned.mean:.3f} ± {learned.standard_error:.3f})."
+        )
     best = sorted((member for member in members if _weight(member)), key=_weight, reverse=True)
     if best and not verbose:
         whole = sum(abs(_weight(member)) for member in best)  # weights need not sum to one

@@ -22,7 +22,7 @@ from topicture.collection.metadata.word_sources import WordSource
 from topicture.store.database import Database
 from topicture.store.decisions.decisions import OF_FILES, OURS, Decision, Decisions, Tag
 from topicture.store.decisions.log import Logged
-from topicture.store.decisions.steps import Step
+from topicture.store.decisions.steps import Step, undone_steps
 
 __all__ = ["FileNews", "FileWords"]
 
@@ -212,10 +212,11 @@ class FileWords:
 
     def _withdrawn(self, image: int, word: int) -> Logged | None:
         """The tag that is missing only because a file once lacked the word, as it was; None where there is none."""
-        standing, before = self._decisions.log.history(image, word)
+        history, gone = self._decisions.log.history(image, word), undone_steps(self._db)
+        standing = history.stands(gone)
         if standing is None or (standing.verdict, standing.source) != ("cleared", "file"):
             return None
-        earlier = before[standing.batch]
+        earlier = history.stood_before(standing.batch, gone)
         return earlier if earlier is not None and earlier.verdict == "present" else None
 
     def _accepted(self, image: int, word: int) -> Logged | None:

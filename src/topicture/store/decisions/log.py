@@ -1,5 +1,6 @@
 """The log of decisions, which only grows, and the tags that are its outcome."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from topicture.store.database import Database
@@ -26,6 +27,22 @@ class History(NamedTuple):
 
     standing: Logged | None
     before: dict[int, Logged | None]
+
+    def stands(self, gone: Collection[int]) -> Logged | None:
+        """What stands apart from steps that are `gone`: one may be undone out of turn, while another stands over it.
+
+        The log brings back what stood before a step, even where that was undone in the meantime.
+        """
+        return self._newest(self.standing, gone)
+
+    def stood_before(self, number: int, gone: Collection[int]) -> Logged | None:
+        """What stood before a step, in the same way."""
+        return self._newest(self.before[number], gone)
+
+    def _newest(self, logged: Logged | None, gone: Collection[int]) -> Logged | None:
+        while logged is not None and logged.batch in gone:
+            logged = self.before[logged.batch]
+        return logged
 
 
 class DecisionLog:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import OF_FILES, DecisionLog, Logged
-from topicture.store.decisions.steps import Step
+from topicture.store.decisions.steps import Step, undone_steps
 from topicture.store.decisions.word_edits import Meant
 
 __all__ = ["follow_files", "move_verdicts", "settle_words"]
@@ -86,7 +86,9 @@ def settle_words(database: Database, log: DecisionLog, conflicts: Conflicts, num
     use. What files say under a former name is written for a word in use, and not for a deleted one.
     """
     query = "SELECT word FROM decisions WHERE batch = :step UNION SELECT word FROM word_changes WHERE batch = :step "
-    query += "UNION SELECT word FROM word_edits WHERE batch = :step"
+    query += "UNION SELECT word FROM word_edits WHERE batch = :step "
+    query += "UNION SELECT CAST(after AS INTEGER) FROM word_edits WHERE batch = :step AND after IS NOT NULL "
+    query += "AND field IN ('merged', 'parent')"
     words = {word for (word,) in database.execute(query, {"step": number})}
     for word in sorted(words):
         query = "SELECT merged FROM words WHERE id = ? AND merged IS NOT NULL"
@@ -132,9 +134,10 @@ def _give_back(
         f"FROM tags WHERE word = :former AND verdict = 'present' AND EXISTS ({_SAID} AND said.id = :word)",
         {"word": word, "former": former, "meaning": meaning},
     ).fetchall()
+    gone = undone_steps(database) - {undone}
     cleared = []
     for image, source, is_said_otherwise, is_known, in_use in rows:
-        standing = log.history(image, meaning).standing if is_known else None
+        standing = log.history(image, meaning).stands(gone) if is_known else None
         went_since = (
             standing is not None and standing.batch >= undone and standing[1:3] == ("cleared", "merge")
         )

@@ -6,8 +6,7 @@ from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import OF_FILES, DecisionLog, History, Logged
 from topicture.store.decisions.meanings import settle_words
-from topicture.store.decisions.steps import Step, to_do_again, undone_steps
-from topicture.store.decisions.undoing import newest
+from topicture.store.decisions.steps import Step, done_first, not_done_again, to_do_again, undone_steps
 from topicture.store.decisions.word_edits import merges, redo_edits, refuse_out_of_turn
 
 __all__ = ["DoneAgain", "Redone", "redo"]
@@ -32,6 +31,7 @@ class Redone(NamedTuple):
     words : words that were deleted, renamed, moved or given a policy again, or are in use again
     settled : conflicts that are settled again
     decided_anew : verdicts and places of words that were left alone, because something else was decided since
+    already : the step that has done it again before, and that stands; None where there is none
     """
 
     source: str
@@ -40,6 +40,7 @@ class Redone(NamedTuple):
     words: tuple[str, ...] = ()
     settled: int = 0
     decided_anew: int = 0
+    already: int | None = None
 
 
 def redo(
@@ -64,9 +65,13 @@ def redo(
 def _do_again(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int, source: str, at: float
 ) -> Redone:
+    undone, first = undone_steps(database), done_first(database)
+    again = {each for each, of in first.items() if of == first.get(number, number)} - undone
+    already = max(again, default=None)
+    if already is not None and merges(database, number):
+        return Redone(source, None, (), already=already)  # a name is given once
     refuse_out_of_turn(database, number, again=True)
     step = Step(database, source, redoes=number)
-    undone, first = undone_steps(database), _first_of(database)
     rows = database.execute(
         "SELECT d.image, d.word, words.word, verdict, source, model, probability FROM decisions AS d "
         "JOIN words ON words.id = d.word WHERE batch = ? AND undoes IS NULL ORDER BY d.id",
@@ -74,38 +79,30 @@ def _do_again(
     ).fetchall()
     last = {(image, word): rest for image, word, *rest in rows}
     waiting = [(target, conflicts.of([word])) for word, target in merges(database, number)]
-    done = []
+    done, stands = [], 0
     for (image, word), (text, verdict, of, model, probability) in last.items():
         history = log.history(image, word)
-        standing = newest(history, history.standing, undone)
+        standing = history.stands(undone)
+        if standing is not None and standing.batch in again:
+            stands += 1
+            continue
         if _said(standing, first) != _said(_before(history, number, undone, first), first):
             continue  # not as it was before the step: somebody has decided otherwise
         log.add(image, word, verdict, of, step, model=model, probability=probability)
         done.append(DoneAgain(image, text, verdict))
-    edited = redo_edits(database, number, step)
+    edited = redo_edits(database, number, step, undone, first)
     if step.made is not None:  # else nothing has changed that words and conflicts are to go along with
         for target, open_before in waiting:
             conflicts.take_over(target, open_before)
         settle_words(database, log, conflicts, number, step)
     settled = conflicts.settle_again(number, step)
-    left = len(last) - len(done) + edited.left
-    return Redone(source, step.made, tuple(done), edited.words, settled, left)
+    left = len(last) - len(done) - stands + edited.left
+    return Redone(source, step.made, tuple(done), edited.words, settled, left, already)
 
 
 def _before(history: History, number: int, undone: set[int], first: dict[int, int]) -> Logged | None:
     """What stood before a step, apart from verdicts of steps that were undone and not done again."""
-    standing = {first.get(batch, batch) for batch in history.before if batch not in undone}
-    gone = {batch for batch in history.before if first.get(batch, batch) not in standing}
-    return newest(history, history.before[number], gone)
-
-
-def _first_of(database: Database) -> dict[int, int]:
-    """Steps that did something again, with the one that had done it first."""
-    first: dict[int, int] = {}
-    # A damaged catalog may lead in a circle.
-    for number, redoes in database.execute("SELECT id, redoes FROM batches WHERE redoes < id ORDER BY id"):
-        first[number] = first.get(redoes, redoes)
-    return first
+    return history.stood_before(number, not_done_again(history.before, undone, first))
 
 
 def _said(logged: Logged | None, first: dict[int, int]) -> Logged | None:

@@ -1,10 +1,11 @@
 """The steps in which the log of decisions grows: what is done at once is one step, and is undone as one."""
 
 import time
+from collections.abc import Collection
 
 from topicture.store.database import Database
 
-__all__ = ["UNDOABLE", "Step", "last_step", "to_do_again", "undone_steps"]
+__all__ = ["UNDOABLE", "Step", "done_first", "last_step", "not_done_again", "to_do_again", "undone_steps"]
 
 UNDOABLE = (
     *("review", "bulk", "import", "delete", "scan", "conflict"),
@@ -79,3 +80,18 @@ def undone_steps(database: Database) -> set[int]:
     """The numbers of all steps that were undone; what was done again is a step of its own."""
     rows = database.execute("SELECT undoes FROM batches WHERE undoes IS NOT NULL")
     return {number for (number,) in rows}
+
+
+def done_first(database: Database) -> dict[int, int]:
+    """Steps that did something again, with the one that had done it first."""
+    first: dict[int, int] = {}
+    # A damaged catalog may lead in a circle.
+    for number, redoes in database.execute("SELECT id, redoes FROM batches WHERE redoes < id ORDER BY id"):
+        first[number] = first.get(redoes, redoes)
+    return first
+
+
+def not_done_again(numbers: Collection[int], undone: Collection[int], first: dict[int, int]) -> set[int]:
+    """Those of some steps that were undone, and that none of the others did again."""
+    standing = {first.get(number, number) for number in numbers if number not in undone}
+    return {number for number in numbers if first.get(number, number) not in standing}

@@ -1,16 +1,15 @@
 """Undo: one step is taken back, as far as it still stands, and the log says so."""
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
-from topicture.store.decisions.log import DecisionLog, History, Logged
+from topicture.store.decisions.log import DecisionLog
 from topicture.store.decisions.meanings import follow_files, settle_words
 from topicture.store.decisions.steps import Step, last_step, undone_steps
 from topicture.store.decisions.word_edits import refuse_out_of_turn, undo_edits
 
-__all__ = ["TakenBack", "Undone", "newest", "undo"]
+__all__ = ["TakenBack", "Undone", "undo"]
 
 
 class TakenBack(NamedTuple):
@@ -72,10 +71,10 @@ def _take_back(
     taken = []
     for image, word, text, verdict in rows:
         history = log.history(image, word)
-        standing = newest(history, history.standing, gone)
+        standing = history.stands(gone)
         if standing is None or standing.batch != number:
             continue
-        earlier = newest(history, history.before[number], gone)
+        earlier = history.stood_before(number, gone)
         if earlier is None:
             log.add(image, word, "cleared", "undo", step, undoes=number)
         else:
@@ -90,20 +89,10 @@ def _take_back(
                 probability=earlier.probability,
             )
         taken.append(TakenBack(image, text, verdict))
-    edited = undo_edits(database, number)
+    edited = undo_edits(database, number, gone)
     anew = len(rows) - len(taken) + edited.left
     for image, text in follow_files(database, log, conflicts, edited.meant, number, step):
         taken.append(TakenBack(image, text, "present"))
     settle_words(database, log, conflicts, number, step)
     undone = Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), anew)
     return undone, edited.left
-
-
-def newest(history: History, logged: Logged | None, gone: Collection[int]) -> Logged | None:
-    """A verdict, or the last one before it that is of no step that is `gone`: a step may be undone out of turn.
-
-    The log brings back what stood before a step, even where that was undone in the meantime.
-    """
-    while logged is not None and logged.batch in gone:
-        logged = history.before[logged.batch]
-    return logged

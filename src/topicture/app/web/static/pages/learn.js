@@ -126,7 +126,7 @@ function trust({ measured, reliability, calibration_error: error, trials: [trial
     warning ? h("p", {}, warning) : "",
     measured ? "" : h("p", {}, h("a", { class: "button", href: "/review/questions?order=random" }, "Answer questions")),
     promises ? h("p", {}, `Of ${plural(promises.answers, "answer")} about suggestions, ${percent(promises.promised)} were promised and ${percent(promises.came_true)} came true.`) : "",
-    h("p", { class: "soft" }, `${measured ? `Measured on tags that were hidden: ${told}. ` : ""}The model “${trial.model}” reaches ${percent(trial.mean)} of a perfect ranking (mean average precision, ± ${(100 * trial.standard_error).toFixed(1)} points) on ${plural(tagged, "tagged photo")}.`));
+    measured ? h("p", { class: "soft" }, `Measured on tags that were hidden: ${told}. The model “${trial.model}” reaches ${percent(trial.mean)} of a perfect ranking (mean average precision, ± ${(100 * trial.standard_error).toFixed(1)} points) on ${plural(tagged, "tagged photo")}.`) : "");
 }
 
 function comparison({ trials, members = [] }) {
