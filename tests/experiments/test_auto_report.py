@@ -114,7 +114,12 @@ def test_the_page_says_what_is_missed(tmp_path):
         evidence["found"][subset]["table"][0]["member"] = "companions on descriptor"
     assert "**Older than the code:** 3." in write_page(evidence, tmp_path).read_text()
     evidence["found"]["3"]["table"][0]["member"] = "companions on visual_words"
-    assert "Older than the code" not in write_page(evidence, tmp_path).read_text()
+    page = write_page(evidence, tmp_path).read_text()
+    assert "Older than the code" not in page
+    assert "one of `companions` alone is missing" in page
+    for found in evidence["found"].values():
+        found["measures"]["companions on descriptor"] = {**worse, "accuracy": 0.1}
+    assert "one of `companions` alone is missing" not in write_page(evidence, tmp_path).read_text()
     evidence["found"]["2"]["measures"]["ridge on descriptor"] = {**worse, "accuracy": 0.4}
     page = write_page(evidence, tmp_path).read_text()
     assert "| ridge on descriptor (in 1 of 3 subsets) | 0.400 |" in page

@@ -50,6 +50,7 @@ def write_page(evidence: dict[str, Any], out: Path) -> Path:
         "tagged they also see the untagged images, without captions, which label-spreading, mix-unigram, lap-var1, "
         "network, matching and auto use.",
         *_older(evidence["found"]),
+        *_not_alone(evidence["found"]),
     ]
     path = out / BEFORE
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -82,6 +83,18 @@ def _older(found: dict[str, dict[str, Any]]) -> list[str]:
         f"**Older than the code:** {which}. It was measured before `companions` was a member of `auto` (decision "
         "*Words that go together*). Figures of `auto`, weights of its members and seconds may be others now. Rows of "
         "single annotators are not concerned, but one of `companions` is missing.",
+    ]
+
+
+def _not_alone(found: dict[str, dict[str, Any]]) -> list[str]:
+    """A note, where `auto` was measured again by itself, since `companions` is one of its members."""
+    subsets = [run for run in found.values() if run.get("subset") is not None]
+    newer = [run for run in subsets if any(_is_new(row) for row in run["table"])]
+    if all(any(name.startswith("companions") for name in run["measures"]) for run in newer):
+        return []
+    return [
+        "On the Corel subsets `auto` was measured again since `companions` is a member of it; rows of single "
+        "annotators are of before, and one of `companions` alone is missing."
     ]
 
 
