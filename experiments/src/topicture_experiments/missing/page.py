@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from topicture.annotations.choice.presence import ReliabilityBin, error_by_chance
 from topicture_experiments.shared.ranking import BY_ITSELF, PLAIN, TOGETHER
 from topicture_experiments.shared.running import measured
 from topicture_experiments.shared.tables import markdown_table, with_error, write_parts
@@ -68,12 +69,21 @@ def _promises(model: str, runs: Runs) -> list[str]:
                     verdicts.append(_verdict(f"{name}, {title}", found))
     if not rows:
         return []
-    heading = ["library", *ASKED, "promised → true", "mean error of promises", "`evaluate` claims"]
+    heading = [
+        "library",
+        *ASKED,
+        "promised → true",
+        "mean error of promises",
+        "by chance",
+        "together",
+        "`evaluate` claims",
+    ]
     return [
         f"## Promises, `{model}`",
         "Accepted / right, all draws together; the mean error, in points, of probabilities from 10% on is a mean over "
-        f"{max(len([r for r in runs if r['kind'] == kind]) for kind in NAMES)} draws, each by itself; in brackets that "
-        "of all draws together, in which what a draw tells too high and another too low evens out.",
+        f"{max(len([r for r in runs if r['kind'] == kind]) for kind in NAMES)} draws, each by itself; *by chance* is "
+        "what it would be if all probabilities were exact, since few photos come out one way or the other; "
+        "*together* is that of all draws, in which what one tells too high and another too low evens out.",
         markdown_table(heading, rows),
         "Asked 80% and 90% must give 78% and 88%, and promises and claims must be 4 points off at most: "
         + "; ".join(verdicts)
@@ -86,9 +96,15 @@ def _cells(found: Runs) -> list[str]:
     return [
         *(f"{n} / {right / n:.0%}" if n else "none" for n, right in accepted),
         ", ".join(_promised(found)),
-        f"{with_error(np.array([100 * one['error'] for one in found]), 1)} ({_together(found):.1f})",
+        with_error(np.array([100 * one["error"] for one in found]), 1),
+        f"{np.mean([100 * _by_chance(one) for one in found]):.1f}",
+        f"{_together(found):.1f}",
         with_error(np.array(claimed), 1) if (claimed := _claimed(found)) else "not measured",
     ]
+
+
+def _by_chance(one: dict[str, Any]) -> float:
+    return error_by_chance([ReliabilityBin(*bin_) for bin_ in one["bins"]])
 
 
 def _together(found: Runs) -> float:
