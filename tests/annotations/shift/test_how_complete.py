@@ -140,6 +140,19 @@ def test_only_no_means_nearly_complete():
     assert found.left_out(np.full((1, 1), 0.4), [1])[0, 0] < 0.05
 
 
+@pytest.mark.parametrize("is_yes", [True, False])
+@pytest.mark.parametrize(("n_photos", "n_asked"), [(1, 1), (60, 20), (60, 0)])
+def test_of_a_word_that_no_caption_has_no_share_was_given(rng, n_photos, n_asked, is_yes):
+    """It has only ever been an answer. However little was said, all is finite."""
+    given = np.stack([np.zeros(n_photos, bool), np.arange(n_photos) % 3 == 0], axis=1)
+    row, word = (each[:n_asked] for each in np.nonzero(~given))
+    asked = Questions(row, word, np.full(len(row), is_yes))
+    found = fit_completeness(rng.uniform(0.01, 0.6, given.shape), given, asked)
+    assert (found.words[0], found.deviation[0]) == (0, 0)
+    assert 0 < found.words[1] <= 1
+    assert all(np.isfinite(part).all() for part in found)
+
+
 def test_the_line_is_the_most_probable_one(rng):
     """The gradient that the search follows is that of the posterior, by automatic differentiation."""
     odds, z_word, z_photo = rng.uniform(0.02, 2, 80), rng.normal(size=80), rng.normal(size=80)
