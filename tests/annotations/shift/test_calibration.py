@@ -28,7 +28,7 @@ from topicture.annotations.shift.calibration import (
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
 from topicture.annotations.shift.denials import fit_denials
 from topicture.annotations.shift.evidence import Evidence, Untagged
-from topicture.annotations.shift.marks import fit_marks
+from topicture.annotations.shift.marks import fit_marks_apart
 from topicture.annotations.shift.pooling import pooled
 from topicture.annotations.shift.worlds import TAGS, find_worlds, look_rows
 from topicture.corpus import Corpus
@@ -419,11 +419,11 @@ def test_where_nearly_all_photos_have_an_answer_those_without_caption_are_compar
     answered, unlabelled = ~captioned, []
     answered[-10:] = False
 
-    def noted(looks, given, others):
+    def noted(looks, given, others, *answered):
         unlabelled.append(others)
-        return fit_marks(looks, given, others)
+        return fit_marks_apart(looks, given, others, *answered)
 
-    monkeypatch.setattr(calibration, "fit_marks", noted)
+    monkeypatch.setattr(calibration, "fit_marks_apart", noted)
     known = (captioned | answered)[:, None] & np.ones((1, 3), bool)
     said = np.where(answered[:, None], truth, given)
     evidence = Evidence(corpus, said, known, captioned, near, rejected=answered[:, None] & ~truth)
@@ -553,9 +553,35 @@ def test_marks_are_learned_from_what_stands_in_for_captions(rng):
     evidence = Evidence(corpus, given[:, None], known, nobody, scores, rejected=rejected[:, None])
     made, pairs, _ = calibrate(evidence)
     assert np.abs(made.marks.weights).max() > 0
-    np.testing.assert_array_equal(pairs.truth, np.zeros(rejected.sum()))  # none that marks were learned from
+    np.testing.assert_array_equal(
+        pairs.truth, known[known[:, 0], 0] & given[known[:, 0]]
+    )  # no less a yes than a no
     told, left = made(scores.p, corpus)[:, 0], ~given & ~rejected
     assert told[left & has].mean() > told[left & ~has].mean() + 0.3
+
+
+@pytest.mark.parametrize("burst", [1, 4])
+def test_what_was_accepted_is_judged_as_if_it_had_taught_nothing(rng, burst):
+    """Answers by chance, of which each yes is a caption to marks: no more is told of these than of the others."""
+    n = 1200
+    looks = np.repeat(rng.standard_normal((n // burst, 60)), burst, axis=0) + rng.normal(0, 0.05, (n, 60))
+    groups = np.arange(n) // burst
+    yes, answered = rng.random(n // burst)[groups] < 0.5, (groups % 2 == 0) & (np.arange(n) >= 80)
+    captioned = np.arange(n) < 20
+    given = captioned | (answered & yes)
+    corpus = Corpus.from_arrays(
+        sparse.csr_array(given[:, None].astype(float)),
+        image_ids=[f"{i:04d}" for i in range(n)],
+        descriptor=looks,
+    )
+    scores = HeldOut(np.ones((n, 1)), np.where(given, groups % 3, -1))
+    known, rejected = (captioned | answered)[:, None], (answered & ~yes)[:, None]
+    evidence = Evidence(corpus, given[:, None], known, captioned, scores, rejected=rejected, groups=groups)
+    _, judged, _ = calibrate(evidence)
+    np.testing.assert_array_equal(judged.truth, yes[answered])
+    one, other = judged.presence[judged.truth > 0], judged.presence[judged.truth == 0]
+    error = np.sqrt(burst * (one.var() / len(one) + other.var() / len(other)))
+    assert abs(one.mean() - other.mean()) < 3 * error
 
 
 def test_no_answer_is_judged_by_a_term_that_it_has_taught(rng):
