@@ -155,6 +155,13 @@ def test_rejections_teach_what_a_word_does_not_look_like(rng):
     )  # it is asked what speaks against a word
 
 
+def test_how_many_were_rejected_teaches_no_term(rng):
+    """Looks that tell nothing: four in five no, and on average nothing moves."""
+    rows, present = rng.standard_normal((1000, 3)), (np.arange(1000) < 200)[:, None]
+    told = fit_denials(rows, present, ~present)(np.full((1000, 1), 0.5), rows)
+    assert logit(told).mean() == pytest.approx(0, abs=0.15)
+
+
 @pytest.fixture
 def shoots(rng):
     """Eight tagged and twelve untagged folders. What a model says of a hidden folder is worth half of what it says."""

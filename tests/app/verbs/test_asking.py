@@ -172,6 +172,32 @@ def test_questions_of_a_short_and_a_long_round_stand_for_as_many(library, monkey
     assert [weights[q.image, q.word] for q in lots] == pytest.approx([1.0] * 4)
 
 
+def test_only_answers_about_captioned_photos_are_such(library):
+    """Not what a table says later on of what was asked, nor what was asked while a photo still had a caption."""
+    with Catalog.open(library.folder, write=True) as catalog:
+        drawn = draw_missing(catalog, 4, seed=2)
+        note_drawn(catalog, drawn)
+        catalog.decisions.decide([Decision(q.image, q.word, "present") for q in drawn], "import")
+        (bare,) = (q for q in library.queue("certain", limit=1))
+        note_drawn(catalog, [bare])
+        catalog.decisions.decide([Decision(bare.image, bare.word, "rejected")], "review")
+        tags = gather(catalog, 3)
+    assert tags.rejected.any()
+    assert not tags.asked.any()
+
+
+def test_the_chance_is_that_before_lots_decide_how_many_of_a_stratum_are_asked(library):
+    with Catalog.open(library.folder) as catalog:
+        presence = np.concatenate([np.exp(one.log_p) for one in absent_words(catalog)])
+        sizes = np.bincount(np.digitize(presence, STRATA), minlength=6)
+        expected = questions_of_strata(3, sizes)
+        drawn = [q for seed in range(10) for q in draw_missing(catalog, 3, seed=seed)]
+    for q in drawn:
+        stratum = np.digitize(q.probability, STRATA)
+        assert q.drawn == pytest.approx(expected[stratum] / sizes[stratum])
+    assert (np.modf(expected)[0] > 0).any()
+
+
 def test_answers_stay_those_to_drawn_questions_when_words_get_other_names(library):
     """Of a word that was merged into another its answers go there; the other one's own question goes first."""
     with Catalog.open(library.folder, write=True) as catalog:
