@@ -13,7 +13,7 @@ from topicture.annotations.shift.how_complete import fit_completeness
 from topicture.app.learning import calibrating
 from topicture.app.learning.calibrating import EM_STEPS, FEWEST_QUESTIONS, _completed, trust, with_omissions
 from topicture.app.learning.training_tags import TrainingTags
-from topicture.corpus import Corpus
+from topicture.corpus import Corpus, Vocabulary
 
 N, V = 120, 4
 
@@ -103,6 +103,26 @@ def test_what_was_rejected_where_accepted_words_are_captions_is_not_left_out(rng
     tags = TrainingTags([], corpus.vocabulary, [], given, ~none, ~given, none[:, 0], none, none, too_rare=())
     answers = tags.denying(corpus, np.arange(40)).answers.toarray()
     np.testing.assert_array_equal(answers < 0, ~given & corpus.tagged[:, None])
+
+
+def test_where_captions_have_hardly_a_word_answers_still_teach(rng):
+    """All that was given is hidden together, so nothing tells the rest of it: captions are not completed."""
+    kind = np.arange(120) % V
+    captioned, given = np.arange(120) < 40, np.zeros((120, V), bool)
+    given[:2, 0] = True
+    asked = captioned[:, None] & ~given
+    truth = given | np.eye(V, dtype=bool)[kind]
+    known = np.ones_like(given)
+    tags = TrainingTags(
+        [], Vocabulary(list("abcd")), [], truth, known, known & ~truth, captioned, given, asked, ()
+    )
+    corpus = Corpus.from_arrays(truth.astype(float), list("abcd"), descriptor=np.eye(V)[kind])
+    groups = np.where(given.any(axis=1), 0, np.arange(120))
+    found = with_omissions(corpus, tags, np.arange(120), ["one"] * 120, groups, 0)
+    assert found.corpus is corpus
+    p = 0.1 + 0.6 * np.eye(V)[kind]
+    fold_of = np.where(given.any(axis=1), 0, np.arange(120) % 3)
+    assert trust(corpus, tags, np.arange(120), HeldOut(p, fold_of), None, None).completeness is None
 
 
 # --- Completed targets ----------------------------------------------------------------------------------------------
