@@ -13,6 +13,12 @@ from topicture.store.database import Database
 
 __all__ = ["Drawn", "Questions"]
 
+# What was asked under a name that was given up was about the word of today; that one's own question goes first.
+_TODAY = (
+    "FROM questions JOIN words AS asked ON asked.id = questions.word "
+    "JOIN words ON words.id = coalesce(asked.merged, asked.id) ORDER BY asked.merged IS NULL"
+)
+
 
 class Drawn(NamedTuple):
     """A question about a word of an image.
@@ -44,23 +50,25 @@ class Questions:
                 [(q.image, model, q.presence, q.chance, now, q.word) for q in drawn],
             )
 
+    def carry(self, old: int, new: int) -> None:
+        """Questions about a picture go to the one that took its place, as the answers do."""
+        with self._db.transaction():
+            self._db.execute("UPDATE OR IGNORE questions SET image = ? WHERE image = ?", (new, old))
+
     def pairs(self) -> dict[tuple[int, str], float]:
-        """(image, word) -> chance, of all that was ever drawn."""
-        rows = self._db.execute(
-            "SELECT image, words.word, chance FROM questions JOIN words ON words.id = questions.word"
-        )
+        """(image, word by its name of today) -> chance, of all that was ever drawn."""
+        rows = self._db.execute(f"SELECT image, words.word, chance {_TODAY}")
         return {(image, word): chance for image, word, chance in rows}
 
     def weights(self) -> dict[tuple[int, str], float]:
-        """(image, word) -> how many pairs a question stands for, 1 on average over those drawn by one model.
+        """(image, word by its name of today) -> how many pairs a question stands for, 1 on average over one model's.
 
         Each model's questions are drawn in strata of their own: between models chances can't be compared. Of one model
         the chance goes with how many were drawn together: each stands for 1 / chance pairs, so many times over.
         """
         rows = list(
             self._db.execute(
-                "SELECT image, words.word, model, count(*) OVER (PARTITION BY model, at) / chance FROM questions "
-                "JOIN words ON words.id = questions.word"
+                f"SELECT image, words.word, model, count(*) OVER (PARTITION BY model, at) / chance {_TODAY}"
             )
         )
         stands_for: dict[int | None, list[float]] = {}

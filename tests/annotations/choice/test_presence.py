@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from topicture.annotations.choice.presence import (
     EVEN_ODDS,
     JudgedPairs,
+    ReliabilityBin,
     calibration_error,
     cross_fitted,
     error_by_chance,
@@ -139,3 +140,53 @@ def test_few_pairs_are_off_by_chance_as_much_as_exact_promises_are(rng):
     assert np.mean(told) == pytest.approx(np.mean(off), abs=0.004)
     assert np.mean(told) > 0.04
     assert np.isnan(error_by_chance([]))
+
+
+@pytest.mark.parametrize("is_grouped", [False, True])
+def test_thresholds_are_what_counting_says(rng, is_grouped):
+    """Each word's share from a presence on, ties together, drawn to that of all words; that is lessened over groups."""
+    n = 600
+    p, word = (
+        rng.integers(20, 99, n) / 100 + 0.003,
+        rng.integers(0, 4, n),
+    )  # between the presences that are looked at
+    truth, weight = rng.random(n) < 1.05 * p, rng.uniform(0.5, 1.5, n)
+    group = rng.integers(0, 25, n)
+    pairs = JudgedPairs(word, p, truth, weight, group if is_grouped else None)
+
+    def share_of_all(presence):
+        above = p >= presence
+        n_above = weight[above].sum() + 1
+        share = (weight[above] @ truth[above] + presence) / n_above
+        if not is_grouped:
+            return share
+        groups = np.unique(group[above])
+        if len(groups) < 3:
+            return None
+        misses = [(weight * (truth - share))[above & (group == one)].sum() for one in groups]
+        return share - 1.64 * np.sqrt(np.square(misses).sum() * len(groups) / (len(groups) - 1)) / n_above
+
+    grid, shares = np.linspace(0, 1, 101), []
+    for presence in grid:
+        found = share_of_all(presence)
+        shares.append(shares[-1] if found is None else found)
+    pull = 20 if is_grouped else 5
+    for precision in (0.7, 0.8, 0.85):
+        expected = np.full(4, np.inf)
+        for one in range(4):
+            for presence in np.unique(p[word == one])[::-1]:
+                mine = (word == one) & (p >= presence)
+                hits = weight[mine] @ truth[mine] + pull * np.interp(presence, grid, shares)
+                if hits < precision * (weight[mine].sum() + pull):
+                    break
+                expected[one] = max(presence, 0.5)
+        np.testing.assert_allclose(thresholds(pairs, 4, precision), expected)
+        assert np.isfinite(expected).any() or precision > 0.8
+
+
+def test_errors_count_from_a_tenth_on():
+    low, tenth = ReliabilityBin(0.0, 0.1, 90, 0.05, 0.5), ReliabilityBin(0.1, 0.2, 10, 0.15, 0.25)
+    for measure in (calibration_error, error_by_chance):
+        assert measure([low, tenth]) == measure([tenth])
+        assert np.isnan(measure([low]))
+    assert calibration_error([tenth]) == pytest.approx(0.1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from topicture.annotations.choice.presence import JudgedPairs, thresholds
 from topicture.annotations.choice.trials import HeldOut
@@ -28,8 +28,8 @@ from topicture.annotations.shift.calibration import (
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
 from topicture.annotations.shift.denials import fit_denials
 from topicture.annotations.shift.evidence import Evidence, Untagged
-from topicture.annotations.shift.marks import fit_marks
-from topicture.annotations.shift.pooling import pooled
+from topicture.annotations.shift.marks import fit_marks_apart
+from topicture.annotations.shift.pooling import grouped, pooled
 from topicture.annotations.shift.worlds import TAGS, find_worlds, look_rows
 from topicture.corpus import Corpus
 
@@ -93,6 +93,18 @@ def test_its_uncertainty_is_that_of_one_logistic_offset():
     assert 20 - 50 * q == pytest.approx(v, abs=0.05)  # the slope of the likelihood is that of the prior
 
 
+def test_what_may_be_counted_on_has_the_variance_of_bumps_and_words_together(rng):
+    """By the whole quadratic form; a word that nobody was asked about has the variance that words have."""
+    sample = off(rng, 60, 3, 1.0)
+    posterior = fit_posterior(sample, 4, Spread(0.3, 0.7))
+    x, word = np.linspace(-3, 4, 28), np.arange(28) % 4
+    bumps, ramp = np.exp(-((x[:, None] - np.arange(-1, 6)) ** 2) / 2), np.clip((x + 2) / 2, 0, 1)
+    slope = np.concatenate([bumps, ramp[:, None] * (word[:, None] == [0, 1, 2])], axis=1)
+    variance = (slope @ posterior.covariance * slope).sum(axis=1) + (word == 3) * ramp**2 * 0.7
+    told = logit(posterior.answered.at(expit(x), word)) - logit(posterior.lower(expit(x), word, 2.0))
+    np.testing.assert_allclose(told, 2 * np.sqrt(variance), rtol=1e-5)
+
+
 def test_promises_rise_with_presence_for_every_word():
     answered = Answered(np.zeros(161), np.array([-4.0, 4.0]))
     told = answered(np.repeat(np.linspace(0.001, 0.999, 200)[:, None], 2, axis=1))
@@ -119,6 +131,13 @@ def test_both_worlds_have_the_share_of_untagged_photos_that_live_there():
     assert found.group[3:].tolist() == [4, 2]
 
 
+def test_suggestions_of_a_word_in_one_group_count_as_two():
+    presence = np.array([[0.9], [0.3], [0.8], [0.5], [0.29], [0.9]])
+    pairs = grouped(presence, presence > 0.5, np.ones((6, 1), bool), np.array([7, 7, 7, 7, 7, 2]))
+    np.testing.assert_array_equal(pairs.weight, [0.5, 0.5, 0.5, 0.5, 1, 1])
+    np.testing.assert_array_equal(pairs.group, [1, 1, 1, 1, 1, 0])
+
+
 def test_rejections_teach_what_a_word_does_not_look_like(rng):
     rows = np.vstack([rng.normal(2, 1, (40, 5)), rng.normal(-2, 1, (100, 5)), rng.normal(0, 2, (50, 5))])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -130,6 +149,17 @@ def test_rejections_teach_what_a_word_does_not_look_like(rng):
     assert not len(
         fit_denials(rows, present, rejected & (np.arange(190) < 45)[:, None]).words
     )  # too few rejections
+    extreme = logit(denials(np.full((380, 1), 0.5), np.vstack([20 * rows, -20 * rows]))[:, 0])
+    assert (extreme.min(), extreme.max()) == pytest.approx(
+        (-6.0, 1.0)
+    )  # it is asked what speaks against a word
+
+
+def test_how_many_were_rejected_teaches_no_term(rng):
+    """Looks that tell nothing: four in five no, and on average nothing moves."""
+    rows, present = rng.standard_normal((1000, 3)), (np.arange(1000) < 200)[:, None]
+    told = fit_denials(rows, present, ~present)(np.full((1000, 1), 0.5), rows)
+    assert logit(told).mean() == pytest.approx(0, abs=0.15)
 
 
 @pytest.fixture
@@ -196,6 +226,44 @@ def test_where_shoots_differ_less_is_accepted_than_hidden_tags_would_allow(shoot
     assert truth[rows][few].mean() > truth[rows][many].mean()
     assert truth[rows][few].mean() > 0.7  # of 21, in a library of 5 words
     assert (promises.truth <= promises.presence).all()
+
+
+def test_answers_lessen_what_hidden_tags_vouch_for_and_stand_beside_them(shoots, monkeypatch):
+    """Mostly no, about photos of three folders, of which those of one are no sample: nobody had been asked there."""
+    corpus, places, truth, captions, known, near, far = shoots
+    world, rows = find_worlds(corpus, places), np.flatnonzero(~corpus.tagged)
+    folder = np.arange(800) // 40
+    about = np.isin(folder, [8, 9, 10])[:, None] & np.ones((1, 5), bool)
+    said = captions.astype(bool) | (about & truth & (np.arange(800) % 3 == 0)[:, None])
+    untagged = Untagged(corpus[rows], near.p[rows], [places[row] for row in rows])
+    evidence = Evidence(corpus, captions, known, corpus.tagged, near, far, world, None, places, untagged)
+    _, before, _ = calibrate(evidence)
+    spreads, chosen = [], calibration.fit_spread
+
+    def noted(samples, *others):
+        spreads.append(samples)
+        return chosen(samples, *others)
+
+    monkeypatch.setattr(calibration, "fit_spread", noted)
+    sampled = about & (folder != 10)[:, None]
+    made, judged, promises = calibrate(evidence._replace(truth=said, known=known | about, answered=sampled))
+    n = len(before.word)
+    assert len(judged.word) == n + 400  # what was never asked about judges nothing
+    assert (judged.truth[:n] <= before.truth + 1e-12).all()
+    assert judged.truth[:n].sum() < 0.9 * before.truth.sum()
+    assert not np.isin(judged.group[n:], judged.group[:n]).any()
+    assert [len(samples) for samples in spreads] == [
+        1,
+        4 + 1,
+    ]  # of the answers; of the hidden folds and these
+    told = made(near.p, corpus, places)[rows]
+    assert np.isin(promises.presence.round(9), told.round(9)).all()
+
+
+def test_answers_as_sure_as_a_bound_count_for_it():
+    answers = Sample(np.array([0.7, 0.7]), np.zeros(2, int), np.zeros(2))
+    found = no_better_than_answers(np.full(2, 0.8), np.array([0.7, 0.71]), np.zeros(2, int), answers)
+    np.testing.assert_allclose(found, [5 * 0.8 / 7, 0.8])
 
 
 def test_a_burst_with_one_answer_counts_as_one_photo(rng):
@@ -419,11 +487,11 @@ def test_where_nearly_all_photos_have_an_answer_those_without_caption_are_compar
     answered, unlabelled = ~captioned, []
     answered[-10:] = False
 
-    def noted(looks, given, others):
+    def noted(looks, given, others, *answered):
         unlabelled.append(others)
-        return fit_marks(looks, given, others)
+        return fit_marks_apart(looks, given, others, *answered)
 
-    monkeypatch.setattr(calibration, "fit_marks", noted)
+    monkeypatch.setattr(calibration, "fit_marks_apart", noted)
     known = (captioned | answered)[:, None] & np.ones((1, 3), bool)
     said = np.where(answered[:, None], truth, given)
     evidence = Evidence(corpus, said, known, captioned, near, rejected=answered[:, None] & ~truth)
@@ -553,9 +621,36 @@ def test_marks_are_learned_from_what_stands_in_for_captions(rng):
     evidence = Evidence(corpus, given[:, None], known, nobody, scores, rejected=rejected[:, None])
     made, pairs, _ = calibrate(evidence)
     assert np.abs(made.marks.weights).max() > 0
-    np.testing.assert_array_equal(pairs.truth, np.zeros(rejected.sum()))  # none that marks were learned from
+    np.testing.assert_array_equal(
+        pairs.truth, known[known[:, 0], 0] & given[known[:, 0]]
+    )  # no less a yes than a no
     told, left = made(scores.p, corpus)[:, 0], ~given & ~rejected
     assert told[left & has].mean() > told[left & ~has].mean() + 0.3
+
+
+@pytest.mark.parametrize("burst", [1, 4])
+def test_what_was_accepted_is_judged_as_if_it_had_taught_nothing(rng, burst):
+    """Answers by chance, of which each yes is a caption to marks: no more is told of these than of the others."""
+    n = 1200
+    looks = np.repeat(rng.standard_normal((n // burst, 60)), burst, axis=0) + rng.normal(0, 0.05, (n, 60))
+    groups = np.arange(n) // burst
+    yes, answered = rng.random(n // burst)[groups] < 0.5, (groups % 2 == 0) & (np.arange(n) >= 80)
+    captioned = np.arange(n) < 20
+    given = captioned | (answered & yes)
+    corpus = Corpus.from_arrays(
+        sparse.csr_array(given[:, None].astype(float)),
+        image_ids=[f"{i:04d}" for i in range(n)],
+        descriptor=looks,
+    )
+    scores = HeldOut(np.ones((n, 1)), np.where(given, groups % 3, -1))
+    known, rejected = (captioned | answered)[:, None], (answered & ~yes)[:, None]
+    evidence = Evidence(corpus, given[:, None], known, captioned, scores, rejected=rejected, groups=groups)
+    _, judged, _ = calibrate(evidence)
+    np.testing.assert_array_equal(judged.truth, yes[answered])
+    assert judged.weights.sum() == pytest.approx(answered.sum() / burst)
+    one, other = judged.presence[judged.truth > 0], judged.presence[judged.truth == 0]
+    error = np.sqrt(burst * (one.var() / len(one) + other.var() / len(other)))
+    assert abs(one.mean() - other.mean()) < 3 * error
 
 
 def test_no_answer_is_judged_by_a_term_that_it_has_taught(rng):

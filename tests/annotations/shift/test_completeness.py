@@ -52,6 +52,7 @@ def test_false_tags_have_the_rate_of_words_that_were_taken_back(rng):
     false = rng.random(20_000) < 0.03
     assert false_rate(int(false.sum()), int((~false).sum())) == pytest.approx(0.03, abs=0.005)
     assert 0 < false_rate(0, 20_000) < 1e-4  # none so far
+    assert false_rate(3, 10) == 3.5 / 14
 
 
 def test_its_slope_is_that_of_the_observed_likelihood():

@@ -81,6 +81,17 @@ def test_questions_drawn_by_another_probability_count_by_what_they_stand_for(rng
     assert abs(np.mean(errors)) < 0.5 * abs(np.mean(blind))
 
 
+def test_words_of_which_hardly_any_was_given_are_told_so(rng):
+    """kappa is 15: far from 1, and no border of the grid."""
+    p = rng.uniform(0.05, 0.95, (3000, 5))
+    y = rng.random(p.shape) < p
+    given = y & (rng.random(p.shape) < 1 / 16)
+    row, word = np.nonzero(~given)
+    few = rng.choice(len(row), 300, replace=False)
+    found = fit_completeness(p / 16, given, Questions(row[few], word[few], y[row[few], word[few]]))
+    np.testing.assert_allclose(found.words, given.sum(axis=0) / y.sum(axis=0), atol=0.03)
+
+
 def test_common_words_that_are_left_out_more_often_are_found_out(rng):
     """Of a word that nobody was asked about, its frequency tells."""
     n_words = 30
@@ -138,6 +149,19 @@ def test_only_no_means_nearly_complete():
     assert found.overall > 0.9
     assert found.words[0] > 0.95
     assert found.left_out(np.full((1, 1), 0.4), [1])[0, 0] < 0.05
+
+
+@pytest.mark.parametrize("is_yes", [True, False])
+@pytest.mark.parametrize(("n_photos", "n_asked"), [(1, 1), (60, 20), (60, 0)])
+def test_of_a_word_that_no_caption_has_no_share_was_given(rng, n_photos, n_asked, is_yes):
+    """It has only ever been an answer. However little was said, all is finite."""
+    given = np.stack([np.zeros(n_photos, bool), np.arange(n_photos) % 3 == 0], axis=1)
+    row, word = (each[:n_asked] for each in np.nonzero(~given))
+    asked = Questions(row, word, np.full(len(row), is_yes))
+    found = fit_completeness(rng.uniform(0.01, 0.6, given.shape), given, asked)
+    assert (found.words[0], found.deviation[0]) == (0, 0)
+    assert 0 < found.words[1] <= 1
+    assert all(np.isfinite(part).all() for part in found)
 
 
 def test_the_line_is_the_most_probable_one(rng):
@@ -239,8 +263,12 @@ def test_the_share_of_a_word_is_its_posterior_mean_by_enumeration(rng, low, high
     row, word = np.nonzero(~given)
     few = rng.permutation(len(row))[:n_asked]
     weight = rng.choice([1.0, 8.0], n_asked)
-    asked = Questions(row[few], word[few], rng.random(n_asked) < yes, weight)
+    is_yes = rng.random(n_asked) < yes * np.where(
+        given[row[few]].any(axis=1), 0.2, 1.5
+    )  # less of photos with more
+    asked = Questions(row[few], word[few], is_yes, weight)
     found = fit_completeness(m, given, asked)
+    assert found.photos.slope < -0.3
     n_given, n_tags = given.sum(axis=0), given.sum(axis=1)
     z = np.log(n_given + 0.5)
     z -= np.average(z, weights=n_given + 0.5)

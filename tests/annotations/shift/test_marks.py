@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from topicture.annotations.shift import marks as shift_marks
-from topicture.annotations.shift.marks import TOP, are_marks, fit_marks, presence_by_rank
+from topicture.annotations.shift.marks import TOP, are_marks, fit_marks, fit_marks_apart, presence_by_rank
 from topicture.models.neighbours import unit_rows
 
 
@@ -112,6 +112,23 @@ def test_a_tagged_photo_is_scored_as_if_it_were_untagged(rng, monkeypatch):
         found, n = by_rank[word]
         assert n == unlabelled.sum()
         np.testing.assert_array_equal(found, np.sort(ranks))
+
+
+def test_answered_photos_are_told_what_they_would_be_without_the_words_of_their_group(rng, monkeypatch):
+    """Exactly what the regression says once these are taken away, by fitting it again; other groups stay."""
+    rows, _, given = looks(rng, n_tags=2, n_each=60, n_others=100, n_columns=40)
+    monkeypatch.setattr(shift_marks, "RIDGES", (2.0,))
+    answered = np.sort(rng.permutation(len(rows))[:90])
+    groups = rng.integers(0, 30, 90)
+    marks, told = fit_marks_apart(rows, given, ~given.any(axis=1), answered, groups)
+    x, y, offset = rows - rows.mean(axis=0), given.astype(float), given.mean(axis=0)
+    hat = x @ np.linalg.inv(x.T @ x + 2.0 * np.eye(40)) @ x.T
+    for place, photo in enumerate(answered):
+        without = y.copy()
+        without[answered[groups == groups[place]]] = 0
+        score = hat[photo] @ (without - offset) + offset
+        np.testing.assert_allclose(told[place], marks.of_scores(score[None])[0], atol=1e-6)
+    assert given[answered].sum() > 20
 
 
 def test_photos_without_any_tag_are_told_so(rng):

@@ -7,10 +7,11 @@ import pytest
 from photo_folder import RECIPE, N, copy_library, jpeg, put
 
 from topicture.annotations.choice.presence import JudgedPairs
-from topicture.annotations.choice.trials import Trial
-from topicture.app.learning.calibrating import FEWEST_ANSWERS
+from topicture.annotations.choice.trials import HeldOut, Trial
+from topicture.app.learning.calibrating import FEWEST_ANSWERS, trust
 from topicture.app.learning.model_folder import load_learned
 from topicture.app.learning.reports import learning_told, not_measured
+from topicture.app.learning.training_tags import TrainingTags
 from topicture.app.learning.what_next import what_next
 from topicture.app.verbs.library import Library
 from topicture.corpus import Corpus
@@ -52,6 +53,33 @@ def test_nothing_is_told_that_was_not_measured(library, topicture):
     assert "observed" not in out
     assert [line for line in out.splitlines() if "Nothing was measured yet" in line] == [report["warning"]]
     assert "topicture review --order random" in report["warning"]
+
+
+@pytest.mark.parametrize("n_answers", [0, FEWEST_ANSWERS - 1, FEWEST_ANSWERS])
+@pytest.mark.parametrize("is_yes", [True, False])
+def test_nothing_vouches_for_accepting_suggestions_unseen(rng, n_answers, is_yes):
+    """Nor do answers, whatever they say, until there are enough; then figures are read from these alone."""
+    given = np.zeros((300, 1), bool)
+    given[:40] = True
+    truth, rejected = given.copy(), np.zeros_like(given)
+    answered = np.arange(40, 40 + n_answers)
+    (truth if is_yes else rejected)[answered] = True
+    shown = (
+        given if n_answers < 40 or not is_yes else truth
+    )  # accepted photos stand in where captions are few
+    looks = rng.standard_normal((300, 20)) + 2 * (np.arange(300) < 150)[:, None]
+    corpus = Corpus.from_arrays(shown.astype(float), ["print"], descriptor=looks)
+    known, captions = truth | rejected, [["print"] * int(one) for one in shown[:, 0]]
+    tags = TrainingTags(
+        [], corpus.vocabulary, captions, truth, known, rejected, given[:, 0], given, ~known & False, ()
+    )
+    p, fold_of = known.astype(float), np.where(shown[:, 0], np.arange(300) % 3, -1)
+    found = trust(corpus, tags, np.arange(300), HeldOut(p, fold_of), None, None)
+    assert found.measured == (n_answers >= FEWEST_ANSWERS)
+    if found.measured:
+        np.testing.assert_array_equal(found.judged.truth, np.full(n_answers, is_yes))
+    else:
+        assert not len(found.pairs.word)
 
 
 def test_learn_tells_it_in_the_same_line(library, topicture):

@@ -15,14 +15,16 @@ from topicture.app.verbs.asking.drawing_lots import (
     audit_verdict,
     draw_missing,
     missing_words,
+    note_drawn,
     questions_of_strata,
     strata_order,
 )
 from topicture.app.verbs.asking.left_out import absent_words
-from topicture.app.verbs.asking.nothing_to_ask import tag_in_use, why_nothing
+from topicture.app.verbs.asking.nothing_to_ask import why_nothing
 from topicture.app.verbs.asking.reaching import falls_short, reaching
 from topicture.app.verbs.library import Library
 from topicture.app.verbs.reviewing import ORDERS
+from topicture.app.verbs.words.editing import merge_words, rename_word, tag_in_use
 from topicture.errors import DataNotFound
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import Decision
@@ -168,6 +170,55 @@ def test_questions_of_a_short_and_a_long_round_stand_for_as_many(library, monkey
             catalog.questions.note([Drawn(q.image, q.word, q.probability, 0.01 * len(few)) for q in few], 1)
         weights = catalog.questions.weights()
     assert [weights[q.image, q.word] for q in lots] == pytest.approx([1.0] * 4)
+
+
+def test_only_answers_about_captioned_photos_are_such(library):
+    """Not what a table says later on of what was asked, nor what was asked while a photo still had a caption."""
+    with Catalog.open(library.folder, write=True) as catalog:
+        drawn = draw_missing(catalog, 4, seed=2)
+        note_drawn(catalog, drawn)
+        catalog.decisions.decide([Decision(q.image, q.word, "present") for q in drawn], "import")
+        (bare,) = (q for q in library.queue("certain", limit=1))
+        note_drawn(catalog, [bare])
+        catalog.decisions.decide([Decision(bare.image, bare.word, "rejected")], "review")
+        tags = gather(catalog, 3)
+    assert tags.rejected.any()
+    assert not tags.asked.any()
+
+
+def test_the_chance_is_that_before_lots_decide_how_many_of_a_stratum_are_asked(library):
+    with Catalog.open(library.folder) as catalog:
+        presence = np.concatenate([np.exp(one.log_p) for one in absent_words(catalog)])
+        sizes = np.bincount(np.digitize(presence, STRATA), minlength=6)
+        expected = questions_of_strata(3, sizes)
+        drawn = [q for seed in range(10) for q in draw_missing(catalog, 3, seed=seed)]
+    for q in drawn:
+        stratum = np.digitize(q.probability, STRATA)
+        assert q.drawn == pytest.approx(expected[stratum] / sizes[stratum])
+    assert (np.modf(expected)[0] > 0).any()
+
+
+def test_answers_stay_those_to_drawn_questions_when_words_get_other_names(library):
+    """Of a word that was merged into another its answers go there; the other one's own question goes first."""
+    with Catalog.open(library.folder, write=True) as catalog:
+        drawn = draw_missing(catalog, 20, seed=2)
+        note_drawn(catalog, drawn)
+        catalog.decisions.decide([Decision(q.image, q.word, "rejected") for q in drawn], "review")
+        before = gather(catalog, 3)
+        rename_word(catalog, "sand", "beach")
+        tags = gather(catalog, 3)
+    assert any(q.word == "sand" for q in drawn)
+    old, new = before.vocabulary.index("sand"), tags.vocabulary.index("beach")
+    np.testing.assert_array_equal(tags.asked[:, new], before.asked[:, old])
+    np.testing.assert_array_equal(tags.lots[:, [new]].toarray(), before.lots[:, [old]].toarray())
+    both = [Drawn(drawn[0].image, word, 0.1, chance) for word, chance in (("beach", 0.25), ("wet", 0.5))]
+    with Catalog.open(library.folder, write=True) as catalog:
+        catalog.decisions.decide([Decision(drawn[0].image, "wet", "rejected")], "review")
+        catalog.questions.note(both, 7)
+        own = catalog.questions.pairs()[drawn[0].image, "beach"]
+        merge_words(catalog, ["wet"], "beach")
+        assert catalog.questions.pairs()[drawn[0].image, "beach"] == own
+        assert (drawn[0].image, "wet") not in catalog.questions.weights()
 
 
 def test_answers_about_left_out_words_tell_how_complete_tags_are(library):

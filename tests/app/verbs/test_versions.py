@@ -6,6 +6,7 @@ from photo_folder import jpeg, make_library, put
 
 from topicture.app.verbs.words.editing import merge_words
 from topicture.store import Catalog
+from topicture.store.questions import Drawn
 
 NAME = "photo-000.jpg"
 
@@ -40,6 +41,27 @@ def test_a_decision_that_a_merge_went_over_is_not_taken_up_again(library):
     assert before["flora"] == "present"
     edit_and_put_back(library)
     assert tags(library) == before
+
+
+def test_answers_to_drawn_questions_stay_such(library):
+    """The version that is there now has the question as well, and it counts once."""
+    image = library.image(NAME)
+    library.decide(NAME, ["flora"], "rejected")
+    with Catalog.open(library.folder, write=True) as catalog:
+        catalog.questions.note([Drawn(image, "flora", 0.3, 0.5)], 1)
+    later(put(library.folder.parent / NAME, jpeg(100, ["rose"])), 10)
+    library.scan()
+    assert library.image(NAME) != image
+    assert drawn(library) == {(library.image(NAME), "flora"): 0.5}
+    later(put(library.folder.parent / NAME, jpeg(0, ["rose"])), 20)
+    library.scan()
+    assert library.image(NAME) == image
+    assert drawn(library) == {(image, "flora"): 0.5}
+
+
+def drawn(library):
+    with library.reading() as catalog:
+        return catalog.questions.pairs()
 
 
 def test_renumbered_photos_are_noted_a_batch_at_a_time(tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ from topicture.annotations.shift.answered import (
 )
 from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
 from topicture.annotations.shift.evidence import Evidence
-from topicture.annotations.shift.marks import COUNTED_ON, MOST_COUNTED, Marks, are_marks, fit_marks
+from topicture.annotations.shift.marks import COUNTED_ON, MOST_COUNTED, Marks, are_marks, fit_marks_apart
 from topicture.annotations.shift.pooling import SUGGESTED, grouped, joined, pooled
 from topicture.annotations.shift.unseen import FEWEST_WORDS, cross_fitted_unseen, elsewhere, fit_unseen
 from topicture.annotations.shift.worlds import FEWEST_UNTAGGED, TAGS, Worlds, centre_of, look_rows
@@ -97,7 +97,9 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
     centre = centre_of(evidence.corpus)
     # Where owners' captions are few, what was accepted stands in for them: marks are learned from that, too.
     shown: Bools = np.asarray(evidence.captioned | evidence.corpus.tagged)
-    marked = None if centre is None else _marked(centre, evidence, (truth > 0.5) & shown[:, None])
+    untagged: Bools = np.where((scored & ~evidence.captioned)[:, None], fair, False)
+    about = np.flatnonzero(untagged.any(axis=1))
+    marked = None if centre is None else _marked(centre, evidence, (truth > 0.5) & shown[:, None], about)
     try:
         near, honest = _fitted(evidence.near, rows, truth, known, seed)
     except CorpusError:  # nobody ever said that a word is not true
@@ -114,13 +116,18 @@ def calibrate(evidence: Evidence, *, seed: int = 0) -> tuple[Calibration, Judged
     )
     pairs, far_share = JudgedPairs.of(honest, truth[rows], known[rows]), None
     samples: list[Sample] | None = None
+    without = None
     if marked is not None:
-        marks, pairs = marked
+        marks, pairs, without = marked
         found, samples = found._replace(marks=marks), []  # no hidden group tells how far promises are off
-        asked = np.where((scored & ~shown)[:, None], fair, False)  # marks have learned nothing of these
+        asked = untagged
     elif evidence.far is not None and evidence.world is not None and evidence.world.kind != TAGS:
         found, pairs, far_share, samples = _with_far_world(found, pairs, honest, rows, evidence, seed)
-    return _with_answers(found, pairs, evidence, asked, far_share, samples)
+    return _with_answers(found, pairs, evidence, asked, far_share, samples, without)
+
+
+def _groups(evidence: Evidence) -> NDArray[np.int64]:
+    return np.arange(len(evidence.known)) if evidence.groups is None else np.asarray(evidence.groups)
 
 
 def _both_ways(truth: Any, known: Bools) -> bool:
@@ -134,9 +141,12 @@ def _unused(n_words: int) -> Presence:
     return Presence(np.zeros(4), half, half, np.zeros(n_words), ends, ends)
 
 
-def _marked(centre: Floats, evidence: Evidence, given: Bools) -> tuple[Marks, JudgedPairs] | None:
+def _marked(
+    centre: Floats, evidence: Evidence, given: Bools, about: NDArray[np.int64]
+) -> tuple[Marks, JudgedPairs, Floats] | None:
     """Presence by looks, and pairs of unlabelled photos, of which less is counted on than is told.
 
+    And what photos that answers are `about` (n,) would be told without the words of their groups, (n, V).
     None where tags do not mark a few photos each, or there is nothing to compare these with.
     """
     # What answers have found in captions says that more belongs there, and not which kind of tags these are.
@@ -155,9 +165,9 @@ def _marked(centre: Floats, evidence: Evidence, given: Bools) -> tuple[Marks, Ju
         )
     if unlabelled.sum() < FEWEST_UNTAGGED:
         return None
-    marks = fit_marks(looks, given, unlabelled)
+    marks, without = fit_marks_apart(looks, given, unlabelled, about, _groups(evidence)[about])
     told = marks(looks[unlabelled][:MOST_COUNTED])
-    return marks, JudgedPairs.of(told, COUNTED_ON * told, np.ones(told.shape, bool))
+    return marks, JudgedPairs.of(told, COUNTED_ON * told, np.ones(told.shape, bool)), without
 
 
 def _with_far_world(
@@ -202,6 +212,7 @@ def _with_answers(
     asked: Bools,
     far_share: Floats | None,
     samples: list[Sample] | None,
+    of_marks: Floats | None,
 ) -> tuple[Calibration, JudgedPairs, JudgedPairs]:
     rows = np.flatnonzero(asked.any(axis=1))
     present: Bools = np.asarray(evidence.known & (evidence.truth > 0.5))
@@ -214,11 +225,8 @@ def _with_answers(
         found = found._replace(denials=fit_denials(looks, present, rejected))
     if not len(rows) and samples is None:
         return found, pairs, pairs
-    groups = np.arange(len(asked)) if evidence.groups is None else np.asarray(evidence.groups)
-    p = evidence.near.p[rows]
-    presence = found.near(p)
-    if found.marks is not None:
-        presence = found.marks(look_rows(evidence.corpus, found.centre)[rows])
+    groups, p = _groups(evidence), evidence.near.p[rows]
+    presence = found.near(p) if of_marks is None else of_marks
     if found.far is not None and far_share is not None:
         presence = _mixture(presence, found.far(p), far_share[rows])
     if len(rows) and len(found.denials.words):

@@ -94,7 +94,9 @@ def fit_completeness(m: Floats, given: Any, asked: Questions) -> Completeness:
     expected = rho.sum(axis=0)
     power = (rho * bend(u)).sum(axis=0) / np.maximum(expected, _EDGE)
     of_grid = expected[:, None] * np.exp(power[:, None] * (_LOG_GRID - np.log(kappa)[:, None]))
-    share = (n_given[:, None] + _EDGE) / (n_given[:, None] + _EDGE + of_grid)
+    share = n_given[:, None] / np.maximum(
+        n_given[:, None] + of_grid, _EDGE
+    )  # 0 of a word that no caption has
     mean = (posterior * share).sum(axis=1)
     uncertain = np.maximum((posterior * share**2).sum(axis=1) - mean**2, 0)
     chance = (rho * (1 - rho)).sum(axis=0) * (mean * (1 - mean) / np.maximum(expected, _EDGE)) ** 2

@@ -13,6 +13,7 @@ Let u be the number of unlabelled photos that have a higher f than a photo: its 
 n_w being the number of unlabelled photos with the tag. Tagged photos are thought a random sample of those with the tag:
 their ranks, each with the score that it would have had untagged, (1 - h_i) times the one with the photo left out, have
 the density P(u) / n_w. P is its mean under the posterior of a and b, ln a flat and ln b ~ N(ln 1.8, 0.16), on a grid.
+An accepted word that stands in for a caption is an answer as well: its photo is judged by what is told without it.
 
 How pure the first ranks are, `top`, no tagged photo can tell: it cancels in the density. What tags of libraries showed
 (section on photos that are no random sample in docs/models.md) stands in until answers correct it (`answered`). Where
@@ -31,8 +32,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicture.models.baselines.ridge import RIDGES, fit_ridge
+from topicture.models.neighbours import blocks
 
-__all__ = ["COUNTED_ON", "MOST_COUNTED", "Marks", "are_marks", "fit_marks", "presence_by_rank"]
+__all__ = [
+    "COUNTED_ON",
+    "MOST_COUNTED",
+    "Marks",
+    "are_marks",
+    "fit_marks",
+    "fit_marks_apart",
+    "presence_by_rank",
+]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -62,7 +72,12 @@ class Marks(NamedTuple):
 
     def __call__(self, rows: Any) -> Floats:
         """Presence (D, V) of photos with unit rows (D, L), each by itself."""
-        f = (np.asarray(rows, np.float64) - self.middle) @ self.axes @ self.weights + self.offset
+        return self.of_scores(
+            (np.asarray(rows, np.float64) - self.middle) @ self.axes @ self.weights + self.offset
+        )
+
+    def of_scores(self, f: Floats) -> Floats:
+        """Presence (D, V) of scores (D, V)."""
         found = np.empty_like(f)
         for word, (scores, presence) in enumerate(zip(self.scores, self.presence, strict=True)):
             found[:, word] = np.interp(f[:, word], scores, presence)
@@ -84,6 +99,16 @@ def are_marks(given: Any, captioned: Bools | None = None) -> bool:
 
 def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:
     """From unit rows (D, L), the words that photos carry (D, V), and which photos carry none, (D,)."""
+    return fit_marks_apart(rows, given, unlabelled, np.zeros(0, np.int64), np.zeros(0, np.int64))[0]
+
+
+def fit_marks_apart(
+    rows: Any, given: Bools, unlabelled: Bools, answered: NDArray[np.int64], groups: NDArray[np.int64]
+) -> tuple[Marks, Floats]:
+    """The same, and what answered photos (n,) of some groups (n,) are told, (n, V), as if they carried no word.
+
+    The regression is linear in the words y: without those of its group, a photo's score is f_i - sum_j h_ij y_j.
+    """
     dense = np.asarray(rows, np.float64)
     middle = dense.mean(axis=0)
     centred = dense - middle
@@ -92,7 +117,8 @@ def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:
     offset = y.mean(axis=0)
     weights, ridge = fit_ridge(x, y - offset, RIDGES)
     f = x @ weights + offset
-    leverage = ((x @ np.linalg.inv(x.T @ x + ridge * np.eye(x.shape[1]))) * x).sum(axis=1)
+    reach = x @ np.linalg.inv(x.T @ x + ridge * np.eye(x.shape[1]))
+    leverage = (reach * x).sum(axis=1)
     untagged = f - leverage[:, None] * y  # where y is 1: (1 - h) times y - (y - f) / (1 - h)
     n = int(unlabelled.sum())
     at = np.unique(np.round(np.geomspace(1, n, _N_RANKS)).astype(np.int64)) - 1
@@ -102,7 +128,13 @@ def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:
         ranks = n - np.searchsorted(others, untagged[given[:, word], word])
         scores[word] = others[::-1][at][::-1]
         presence[word] = presence_by_rank(ranks, n)(at)[::-1]
-    return Marks(middle, axes, weights, offset, scores, presence)
+    marks, apart = Marks(middle, axes, weights, offset, scores, presence), f[answered]
+    carrying = y[answered].any(axis=1)
+    for block in blocks(len(answered), 8 * int(carrying.sum())):
+        own = answered[carrying]
+        together = groups[block][:, None] == groups[carrying]
+        apart[block] -= (together * (reach[answered[block]] @ x[own].T)) @ y[own]
+    return marks, marks.of_scores(apart)
 
 
 def presence_by_rank(ranks: Any, n_unlabelled: int) -> Any:

@@ -1,6 +1,7 @@
 """How far a model is to be trusted: worlds, completeness and answers together, as `learn` finds them."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from topicture.annotations.shift.worlds import TAGS, FarWorld
 from topicture.app.learning.choosing import images_to_judge
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
+from topicture.errors import CorpusError
 from topicture.models.baselines.one_view import VIEWS
 from topicture.models.registry import make_annotator
 
@@ -76,7 +78,8 @@ def trust(
     soft: Any = truth
     # Of a large collection not every photo that questions were about was asked of models.
     if tags.asked[kept][near.p.any(axis=1)].sum() >= FEWEST_QUESTIONS:
-        completeness, soft = _completed(tags, kept, near, first, seed)
+        with suppress(CorpusError):  # captions have hardly a word: nothing to compare answers with
+            completeness, soft = _completed(tags, kept, near, first, seed)
     evidence = Evidence(
         corpus,
         soft,
@@ -133,7 +136,10 @@ def with_omissions(
         return Omissions(corpus)
     # Not the share of given tags: a photo whose only tag a word is would have none without it, so that share may be
     # above what absent words, which stand beside others, have.
-    odds = _how_complete(photos, seed)[0].odds
+    try:
+        odds = _how_complete(photos, seed)[0].odds
+    except CorpusError:  # captions have hardly a word: nothing to compare answers with
+        return Omissions(corpus)
     n_given, n_found = photos.given.sum(axis=0), (photos.truth & ~photos.given).sum(axis=0)
     # Captions have the words that answers have found as well.
     more = (n_given + n_found + 0.5) / (n_given + 0.5)

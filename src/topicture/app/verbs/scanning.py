@@ -343,5 +343,8 @@ def _carry(catalog: Catalog) -> None:
             versions[first].add(new)
         elif first_of.get(new, new) == first:
             catalog.decisions.carry_back({first, *versions[first]}, old, new)
+        else:
+            continue
+        catalog.questions.carry(old, new)
     catalog.set("versions", list(first_of.items()))
     catalog.set("replaced", [])
