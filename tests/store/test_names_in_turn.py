@@ -110,6 +110,16 @@ def test_a_name_given_up_twice_leads_back_step_by_step(catalog):
         assert verdicts(catalog, image) == expected
 
 
+def test_a_keyword_that_is_back_under_its_former_name_stays_when_the_merge_is_undone(catalog):
+    image = read(catalog, "a.jpg", "kitty")
+    say(catalog, image)
+    step = merge_words(catalog, ["kitty"], "cat").step
+    say(catalog, image, "kitty")
+    assert verdicts(catalog, image) == {"cat": ("present", "merge")}
+    catalog.decisions.undo(step)
+    assert verdicts(catalog, image) == {"kitty": ("present", "file")}
+
+
 # --- Deleted words --------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,17 @@ from collections.abc import Collection
 
 from topicture.store.database import Database
 
-__all__ = ["UNDOABLE", "Step", "done_first", "last_step", "not_done_again", "to_do_again", "undone_steps"]
+__all__ = [
+    "UNDOABLE",
+    "Step",
+    "done_first",
+    "last_step",
+    "not_done_again",
+    "said_since",
+    "to_do_again",
+    "undoings",
+    "undone_steps",
+]
 
 UNDOABLE = (
     *("review", "bulk", "import", "delete", "scan", "conflict"),
@@ -82,6 +92,12 @@ def undone_steps(database: Database) -> set[int]:
     return {number for (number,) in rows}
 
 
+def undoings(database: Database, numbers: Collection[int]) -> set[int]:
+    """The steps that undid some others."""
+    query = "SELECT id FROM batches WHERE undoes = ?"
+    return {undo for number in numbers for (undo,) in database.execute(query, (number,))}
+
+
 def done_first(database: Database) -> dict[int, int]:
     """Steps that did something again, with the one that had done it first."""
     first: dict[int, int] = {}
@@ -95,3 +111,9 @@ def not_done_again(numbers: Collection[int], undone: Collection[int], first: dic
     """Those of some steps that were undone, and that none of the others did again."""
     standing = {first.get(number, number) for number in numbers if number not in undone}
     return {number for number in numbers if first.get(number, number) not in standing}
+
+
+def said_since(numbers: Collection[int], number: int, undone: Collection[int], first: dict[int, int]) -> bool:
+    """Whether any of some steps came after another one and stands; what did an earlier step again is as old as that."""
+    since = (each for each in numbers if each > number and each not in undone)
+    return any(first.get(each, each) > first.get(number, number) for each in since)
