@@ -120,6 +120,16 @@ def test_a_keyword_that_is_back_under_its_former_name_stays_when_the_merge_is_un
     assert verdicts(catalog, image) == {"kitty": ("present", "file")}
 
 
+def test_a_keyword_that_is_back_is_not_taken_away_by_doing_again_an_earlier_scan(catalog):
+    image = read(catalog, "a.jpg", "kitty")
+    gone = catalog.decisions.step("scan")
+    catalog.file_words.update("a.jpg", image, [WordSource(PHOTO)], gone)
+    say(catalog, image, "kitty")
+    catalog.decisions.undo(gone.made)
+    assert catalog.decisions.redo().decided_anew == 1
+    assert verdicts(catalog, image) == {"kitty": ("present", "file")}
+
+
 # --- Deleted words --------------------------------------------------------------------------------------------
 
 

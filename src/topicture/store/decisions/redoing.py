@@ -10,6 +10,7 @@ from topicture.store.decisions.steps import (
     Step,
     done_first,
     not_done_again,
+    steps_since,
     to_do_again,
     undoings,
     undone_steps,
@@ -88,7 +89,7 @@ def _do_again(
     ).fetchall()
     last = {(image, word): rest for image, word, *rest in rows}
     waiting = [(target, conflicts.of([word])) for word, target in merges(database, number)]
-    undoing = undoings(database, same)
+    undoing, since = undoings(database, same), steps_since(database, number, undone, first)
     done, stands = [], 0
     for (image, word), (text, verdict, of, model, probability) in last.items():
         history = log.history(image, word)
@@ -96,6 +97,8 @@ def _do_again(
         if standing is not None and standing.batch in again:
             stands += 1
             continue
+        if standing is not None and standing.batch in since:
+            continue  # although it may be what stood before, as a keyword of a file is that is there again
         if _said(standing, first) != _said(_before(history, number, undone, first), first):
             continue  # not as it was before the step: somebody has decided otherwise
         log.add(image, word, verdict, of, step, model=model, probability=probability)

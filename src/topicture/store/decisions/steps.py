@@ -11,7 +11,7 @@ __all__ = [
     "done_first",
     "last_step",
     "not_done_again",
-    "said_since",
+    "steps_since",
     "to_do_again",
     "undoings",
     "undone_steps",
@@ -113,7 +113,8 @@ def not_done_again(numbers: Collection[int], undone: Collection[int], first: dic
     return {number for number in numbers if first.get(number, number) not in standing}
 
 
-def said_since(numbers: Collection[int], number: int, undone: Collection[int], first: dict[int, int]) -> bool:
-    """Whether any of some steps came after another one and stands; what did an earlier step again is as old as that."""
-    since = (each for each in numbers if each > number and each not in undone)
-    return any(first.get(each, each) > first.get(number, number) for each in since)
+def steps_since(database: Database, number: int, undone: Collection[int], first: dict[int, int]) -> set[int]:
+    """The steps after another one that stand; what did an earlier step again is as old as that."""
+    rows = database.execute("SELECT id FROM batches WHERE id > ? AND source != 'undo'", (number,)).fetchall()
+    than = first.get(number, number)
+    return {each for (each,) in rows if each not in undone and first.get(each, each) > than}

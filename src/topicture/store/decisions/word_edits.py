@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from topicture.errors import TopictureError
 from topicture.store.database import Database
-from topicture.store.decisions.steps import Step, not_done_again, said_since
+from topicture.store.decisions.steps import Step, not_done_again, steps_since
 from topicture.store.decisions.words_in_use import settle_use, use_again
 from topicture.store.lending import lend
 
@@ -140,12 +140,13 @@ def redo_edits(
     That is apart from steps before it that were undone as well, and not done again: `undone` are all that were, and
     `first` leads from a step to the one that it did again.
     """
-    changed = use_again(database, number, step, undone, first)
+    since = steps_since(database, number, undone, first)
+    changed = use_again(database, number, step, since)
     edits: list[tuple[int, str, Value, Value]] = []
     for word, field, _, after in _edits(database, number):
         query = "SELECT batch FROM word_edits WHERE word = ? AND field IN (?, ?)"
-        steps = [batch for (batch,) in database.execute(query, (word, field, _TOGETHER.get(field)))]
-        if field != "merged" and said_since(steps, number, undone, first):
+        steps = {batch for (batch,) in database.execute(query, (word, field, _TOGETHER.get(field)))}
+        if field != "merged" and not steps.isdisjoint(since):
             continue  # names are changed all or not at all: see `refuse_out_of_turn`
         gone = not_done_again(steps, undone, first)
         edits.append((word, field, _stood_before(database, number, word, field, gone), after))

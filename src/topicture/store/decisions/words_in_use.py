@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from topicture.store.database import Database
 from topicture.store.decisions.log import OF_FILES
-from topicture.store.decisions.steps import UNDOABLE, Step, said_since
+from topicture.store.decisions.steps import UNDOABLE, Step
 
 __all__ = ["set_deleted", "settle_use", "use_again"]
 
@@ -35,10 +35,8 @@ def set_deleted(database: Database, word: int, after: float | None, step: Step) 
     )
 
 
-def use_again(
-    database: Database, number: int, step: Step, undone: Collection[int], first: dict[int, int]
-) -> set[int]:
-    """Delete words again, or use them again, as an undone step did, where nobody spoke since; those that this changes.
+def use_again(database: Database, number: int, step: Step, since: Collection[int]) -> set[int]:
+    """Delete words again, or use them again, as an undone step did, where no step `since` did; those that this changes.
 
     A word that comes to mean another one again is deleted in any case.
     """
@@ -46,8 +44,8 @@ def use_again(
     given_up = {word for (word,) in database.execute(query, (number,))}
     changed = set()
     for word, deleted in _changes(database, number):
-        steps = [batch for batch, *_ in database.execute(_ABOUT, {"word": word})]
-        if word not in given_up and said_since(steps, number, undone, first):
+        steps = {batch for batch, *_ in database.execute(_ABOUT, {"word": word})}
+        if word not in given_up and not steps.isdisjoint(since):
             continue
         was_in_use = _deleted_at(database, word) is None
         set_deleted(database, word, deleted, step)
