@@ -82,7 +82,8 @@ def to_do_again(database: Database, number: int | None = None) -> list[tuple[int
                 done_again.discard(undoes)
             elif source in UNDOABLE:
                 break
-    query = "SELECT id, source, at FROM batches WHERE id = ? AND id IN (SELECT undoes FROM batches)"
+    query = "SELECT id, source, at FROM batches AS b WHERE id = ? "
+    query += "AND EXISTS (SELECT 1 FROM batches WHERE undoes = b.id)"
     return [row for each in undone for row in database.execute(query, (each,)).fetchall()]
 
 
