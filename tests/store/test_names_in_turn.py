@@ -110,6 +110,26 @@ def test_a_name_given_up_twice_leads_back_step_by_step(catalog):
         assert verdicts(catalog, image) == expected
 
 
+def test_a_keyword_that_is_back_under_its_former_name_stays_when_the_merge_is_undone(catalog):
+    image = read(catalog, "a.jpg", "kitty")
+    say(catalog, image)
+    step = merge_words(catalog, ["kitty"], "cat").step
+    say(catalog, image, "kitty")
+    assert verdicts(catalog, image) == {"cat": ("present", "merge")}
+    catalog.decisions.undo(step)
+    assert verdicts(catalog, image) == {"kitty": ("present", "file")}
+
+
+def test_a_keyword_that_is_back_is_not_taken_away_by_doing_again_an_earlier_scan(catalog):
+    image = read(catalog, "a.jpg", "kitty")
+    gone = catalog.decisions.step("scan")
+    catalog.file_words.update("a.jpg", image, [WordSource(PHOTO)], gone)
+    say(catalog, image, "kitty")
+    catalog.decisions.undo(gone.made)
+    assert catalog.decisions.redo().decided_anew == 1
+    assert verdicts(catalog, image) == {"kitty": ("present", "file")}
+
+
 # --- Deleted words --------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from topicture.app.verbs.library import Library
 from topicture.store import Catalog, CatalogError
-from topicture.store.migrations import VERSION
+from topicture.store.migrations import STEPS, VERSION
 from topicture.store.safety.checks import problems
 
 ARCHIVE = Path(__file__).parent / "data" / "catalog-version-1.zip"
@@ -102,3 +102,21 @@ def test_a_word_is_not_taken_for_removed_before_all_its_places_were_read(root, c
         "photo-002.jpg", image, [WordSource(PHOTO), WordSource("photo-002.jpg.xmp")]
     )
     assert news.withdrawn == ("dusk", "sea")
+
+
+def test_a_precision_noted_without_its_policy_goes_with_it(tmp_path):
+    """As earlier versions did where a step changed the precision alone."""
+    with Catalog.create(tmp_path) as catalog:
+        first = catalog.words.set_policy("cat", "accept", 0.9)
+        second = catalog.words.set_policy("cat", "accept", 0.75)
+        folder, database = catalog.folder, catalog.database
+        database.execute("DELETE FROM word_edits WHERE batch = ? AND field = 'policy'", (second,))
+        names = [statement.split()[2] for statement in STEPS[-1] if statement.startswith("CREATE INDEX")]
+        for name in names:
+            database.execute(f"DROP INDEX {name}")
+        database.execute(f"PRAGMA user_version = {VERSION - 1}")
+    with Catalog.open(folder, write=True) as catalog:
+        catalog.decisions.undo(first)
+        catalog.decisions.undo(second)
+        query = "SELECT policy, precision FROM words WHERE word = 'cat'"
+        assert catalog.database.execute(query).fetchone() == ("suggest", None)

@@ -124,3 +124,93 @@ def do(catalog, image, deed, number):
         catalog.words.set_parent(first, "above")
     else:
         catalog.words.set_policy(first, "accept", 0.9)
+
+
+# --- Words ----------------------------------------------------------------------------------------------------
+
+
+def fields(catalog, word):
+    query = "SELECT deleted IS NULL, policy, precision, parent IS NULL FROM words WHERE word = ?"
+    return catalog.database.execute(query, (word,)).fetchone()
+
+
+def test_a_policy_that_was_set_since_stands_although_it_is_the_one_before(catalog):
+    first = catalog.words.set_policy("tiger", "accept", 0.9)
+    catalog.words.set_policy("tiger", "suggest", None)
+    catalog.decisions.undo(first)
+    assert catalog.decisions.redo(first).step is None
+    assert fields(catalog, "tiger")[1:3] == ("suggest", None)
+
+
+def test_a_place_that_was_left_since_is_not_taken_again(catalog):
+    first = catalog.words.set_parent("tiger", "animal")
+    catalog.words.set_parent("tiger", None)
+    catalog.decisions.undo(first)
+    assert "tiger" not in catalog.decisions.redo(first).words
+    assert fields(catalog, "tiger")[3]
+
+
+@pytest.mark.parametrize("use", ["place", "merge", "answers"])
+def test_a_deletion_is_not_done_again_of_a_word_that_was_used_since(catalog, use):
+    image = add(catalog)
+    catalog.decisions.decide([Decision(image, "kitty", "present")], "review")
+    step = catalog.decisions.step("delete")
+    catalog.decisions.word_id("cat")
+    catalog.decisions.delete_word("cat", step)
+    if use == "place":
+        catalog.words.set_parent("kitty", "cat")
+    elif use == "merge":
+        catalog.words.merge(["kitty"], "cat")
+        catalog.decisions.decide([Decision(image, "cat", "rejected")], "review")
+    else:
+        for verdict in ("present", "rejected"):
+            catalog.decisions.decide([Decision(image, "cat", verdict)], "review")
+    catalog.decisions.undo(step.made)
+    before = state(catalog)
+    assert catalog.decisions.redo(step.made).words == ()
+    assert state(catalog) == before
+    assert catalog.words.in_use("cat") is not None
+
+
+def test_a_place_that_is_taken_again_brings_back_the_word_above(catalog):
+    image = add(catalog)
+    catalog.decisions.word_id("animal")
+    catalog.decisions.delete_word("animal")
+    given = catalog.decisions.step("review")
+    catalog.decisions.decide([Decision(image, "animal", "present")], "review", given)
+    catalog.words.set_parent("tiger", "animal")
+    before = state(catalog)[1]
+    catalog.decisions.undo(given.made)
+    catalog.decisions.undo()
+    assert catalog.words.in_use("animal") is None
+    assert catalog.decisions.redo().words == ("animal", "tiger")
+    assert state(catalog)[1] == before
+
+
+def test_a_name_taken_into_use_again_is_done_once(catalog):
+    catalog.words.merge(["kitty"], "cat")
+    step = catalog.words.set_parent("cat", "kitty")  # which means itself from here on
+    catalog.decisions.undo(step)
+    again = catalog.decisions.redo(step).step
+    redone = catalog.decisions.redo(step)
+    assert (redone.step, redone.already) == (None, again)
+
+
+def test_verdicts_that_went_along_with_an_undo_come_back_with_the_redo(catalog):
+    """Under the name of another word for a while: there it was nothing new, here it is a person's answer."""
+    image = add(catalog)
+    catalog.decisions.decide([Decision(image, "cat", "present")], "review")
+    catalog.words.merge(["puss"], "cat")
+    renamed = catalog.words.merge(["kitty"], "puss", "rename").step
+    catalog.decisions.decide([Decision(image, "puss", "present", 3, 0.75)], "review")
+    before = state(catalog)
+    catalog.decisions.undo(renamed)
+    assert [tag.word for tag in catalog.decisions.tags_of(image)] == ["cat"]
+    undone = state(catalog)
+    assert catalog.decisions.redo(renamed).step is not None
+    assert state(catalog) == before
+    assert catalog.decisions.undo().decided_anew == 0
+    assert state(catalog) == undone
+    catalog.decisions.redo()
+    assert state(catalog) == before
+    assert problems(catalog) == []

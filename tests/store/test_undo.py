@@ -37,6 +37,16 @@ def test_what_was_decided_anew_since_is_left_alone(catalog):
     assert verdicts(catalog, image) == {"tiger": ("rejected", "file")}
 
 
+def test_a_pair_that_a_step_named_twice_is_taken_back_once(catalog):
+    image = add(catalog)
+    step = catalog.decisions.step("scan")
+    for verdict in ("present", "rejected"):
+        catalog.decisions.decide([Decision(image, "tiger", verdict)], "file", step)
+    undone = catalog.decisions.undo()
+    assert [(decision.word, decision.verdict) for decision in undone.decisions] == [("tiger", "rejected")]
+    assert undone.decided_anew == 0
+
+
 def test_a_step_of_which_nothing_stands_is_passed_over(catalog):
     image = add(catalog)
     catalog.decisions.decide([Decision(image, "grass", "present")], "review")

@@ -284,3 +284,33 @@ def test_words_are_deleted_by_the_steps_that_stand(tmp_path_factory, deeds):
             given_to = {word for _, word, verdict, _ in catalog.decisions.all_tags() if verdict == "present"}
             assert catalog.decisions.deleted_words() == {word for word in last if last[word]} - given_to
         assert problems(catalog) == []
+
+
+@settings(max_examples=60, deadline=None)
+@example(deeds=[("policy", "cat", ("never", None)), ("policy", "cat", ("suggest", None)), ("undo", 0)])
+@example(deeds=[("delete", "cat"), ("parent", "dog", "cat"), ("undo", 0)])
+@given(deeds=st.lists(st.one_of(POLICY, PARENT, DELETE, GIVE, MERGE, BACK, BACK), max_size=14))
+def test_what_was_undone_out_of_turn_is_done_again_as_it_was(tmp_path_factory, deeds):
+    with Catalog.create(tmp_path_factory.mktemp("photos")) as catalog:
+        images, made = [add(catalog, name) for name in "ab"], []
+        for word in (*WORDS, *PLACES, "puss"):
+            catalog.decisions.word_id(word)
+        for deed in deeds:
+            before, last = everything(catalog), last_undone(catalog)
+            step = do(catalog, images, made, deed)
+            made += [step] * (step is not None)
+            if (undone := last_undone(catalog)) != last:
+                catalog.decisions.redo(undone)
+                assert everything(catalog) == before
+
+
+def everything(catalog):
+    deleted = catalog.decisions.deleted_words()
+    return fields(catalog), deleted, [verdicts(catalog, image) for image in (1, 2)]
+
+
+def last_undone(catalog):
+    row = catalog.database.execute(
+        "SELECT undoes FROM batches WHERE source = 'undo' ORDER BY id DESC"
+    ).fetchone()
+    return None if row is None else row[0]

@@ -143,6 +143,23 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE images ADD COLUMN edit_of INTEGER REFERENCES images",
         "CREATE INDEX images_edited ON images (edit_of) WHERE edit_of IS NOT NULL",
     ),
+    (
+        "CREATE INDEX word_edits_by_word ON word_edits (word, field)",
+        # A policy and its precision are noted together, even where only one of them is news.
+        """INSERT INTO word_edits SELECT batch, word, field, said, said FROM (
+               SELECT e.batch, e.word, other.field,
+                      coalesce((SELECT after FROM word_edits AS f WHERE f.word = e.word AND f.field = other.field
+                                AND f.batch < e.batch AND NOT EXISTS (SELECT 1 FROM batches AS u
+                                WHERE u.undoes = f.batch AND u.id < e.batch) ORDER BY f.batch DESC LIMIT 1),
+                               CASE other.field WHEN 'policy' THEN 'suggest' END) AS said
+               FROM word_edits AS e JOIN (SELECT 'policy' AS field UNION SELECT 'precision') AS other
+               WHERE e.field IN ('policy', 'precision') AND NOT EXISTS (SELECT 1 FROM word_edits AS own
+               WHERE own.batch = e.batch AND own.word = e.word AND own.field = other.field))""",
+        "CREATE INDEX word_edits_by_outcome ON word_edits (after, field)",
+        "CREATE INDEX word_changes_by_word ON word_changes (word)",
+        "CREATE INDEX decisions_by_word ON decisions (word, batch)",
+        "CREATE INDEX written_by_word ON written (word)",
+    ),
 )
 
 VERSION = len(STEPS)

@@ -17,7 +17,8 @@ from topicture.store.database import Database
 from topicture.store.decisions.decisions import Decisions
 from topicture.store.decisions.meanings import move_verdicts
 from topicture.store.decisions.steps import Step
-from topicture.store.decisions.word_edits import ancestors, set_deleted, set_field
+from topicture.store.decisions.word_edits import ancestors, set_field
+from topicture.store.decisions.words_in_use import set_deleted
 from topicture.store.lending import lend
 
 __all__ = ["POLICIES", "Merged", "Word", "Words"]

@@ -67,6 +67,7 @@ def taken(word, n):
             "Took back: b for 3 photos, c for 2 photos, and 1 more",
         ),
         (Undone("delete", 0.0, taken("tiger", 2), ("tiger",)), "Took back: the deletion of tiger"),
+        (Undone("scan", 0.0, (), ("tiger",)), "Took back: the place of tiger"),
         (Undone("conflict", 0.0, (), (), 2), "Took back: the answer to 2 conflicts"),
         (Undone("review", 0.0, ()), "Nothing of that step was left to take back."),
     ],

@@ -29,6 +29,7 @@ UNDONE = {
     "rename": "the new name",
     "merge": "the merge",
     "parent": "the place",
+    "scan": "the place",
     "policy": "the policy",
 }
 

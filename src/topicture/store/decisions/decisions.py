@@ -25,7 +25,7 @@ from topicture.store.decisions.log import OF_FILES, DecisionLog
 from topicture.store.decisions.redoing import Redone, redo
 from topicture.store.decisions.steps import Step
 from topicture.store.decisions.undoing import Undone, undo
-from topicture.store.decisions.word_edits import set_deleted
+from topicture.store.decisions.words_in_use import set_deleted
 
 __all__ = ["BY_MACHINE", "OF_FILES", "OURS", "Decision", "Decisions", "Redone", "Tag", "Undone"]
 

@@ -138,10 +138,9 @@ def _give_back(
     cleared = []
     for image, source, is_said_otherwise, is_known, in_use in rows:
         standing = log.history(image, meaning).stands(gone) if is_known else None
-        went_since = (
-            standing is not None and standing.batch >= undone and standing[1:3] == ("cleared", "merge")
-        )
-        if went_since or not is_known:
+        went = None if standing is None else standing[1:3]
+        went_since = standing is not None and standing.batch >= undone and went == ("cleared", "merge")
+        if went_since or went == ("cleared", "file") or not is_known:  # the file says it by now
             log.add(image, meaning, "present", "merge" if meaning != word and in_use else "file", step)
         if source in OF_FILES and not is_said_otherwise:
             log.add(image, former, "cleared", "merge", step)

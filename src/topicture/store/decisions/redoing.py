@@ -6,8 +6,16 @@ from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import OF_FILES, DecisionLog, History, Logged
 from topicture.store.decisions.meanings import settle_words
-from topicture.store.decisions.steps import Step, done_first, not_done_again, to_do_again, undone_steps
-from topicture.store.decisions.word_edits import merges, redo_edits, refuse_out_of_turn
+from topicture.store.decisions.steps import (
+    Step,
+    done_first,
+    not_done_again,
+    steps_since,
+    to_do_again,
+    undoings,
+    undone_steps,
+)
+from topicture.store.decisions.word_edits import changes_names, merges, redo_edits, refuse_out_of_turn
 
 __all__ = ["DoneAgain", "Redone", "redo"]
 
@@ -66,9 +74,11 @@ def _do_again(
     database: Database, log: DecisionLog, conflicts: Conflicts, number: int, source: str, at: float
 ) -> Redone:
     undone, first = undone_steps(database), done_first(database)
-    again = {each for each, of in first.items() if of == first.get(number, number)} - undone
+    same = {first.get(number, number)}
+    same |= {each for each, of in first.items() if of in same}
+    again = same - undone
     already = max(again, default=None)
-    if already is not None and merges(database, number):
+    if already is not None and changes_names(database, number):
         return Redone(source, None, (), already=already)  # a name is given once
     refuse_out_of_turn(database, number, again=True)
     step = Step(database, source, redoes=number)
@@ -79,25 +89,50 @@ def _do_again(
     ).fetchall()
     last = {(image, word): rest for image, word, *rest in rows}
     waiting = [(target, conflicts.of([word])) for word, target in merges(database, number)]
+    undoing, since = undoings(database, same), steps_since(database, number, undone, first)
     done, stands = [], 0
     for (image, word), (text, verdict, of, model, probability) in last.items():
         history = log.history(image, word)
-        standing = history.stands(undone)
+        standing = history.stands(undone | undoing)
         if standing is not None and standing.batch in again:
             stands += 1
             continue
+        if standing is not None and standing.batch in since:
+            continue  # although it may be what stood before, as a keyword of a file is that is there again
         if _said(standing, first) != _said(_before(history, number, undone, first), first):
             continue  # not as it was before the step: somebody has decided otherwise
         log.add(image, word, verdict, of, step, model=model, probability=probability)
         done.append(DoneAgain(image, text, verdict))
     edited = redo_edits(database, number, step, undone, first)
     if step.made is not None:  # else nothing has changed that words and conflicts are to go along with
+        _take_back_settled(database, log, undoing, undone, step)
         for target, open_before in waiting:
             conflicts.take_over(target, open_before)
         settle_words(database, log, conflicts, number, step)
     settled = conflicts.settle_again(number, step)
     left = len(last) - len(done) - stands + edited.left
     return Redone(source, step.made, tuple(done), edited.words, settled, left, already)
+
+
+def _take_back_settled(
+    database: Database, log: DecisionLog, undoing: set[int], undone: set[int], step: Step
+) -> None:
+    """Verdicts that had to go along with the undoing are as before it, where nothing else was decided since."""
+    for batch in sorted(undoing):
+        rows = database.execute(
+            "SELECT DISTINCT image, word FROM decisions WHERE batch = ? AND undoes IS NULL ORDER BY image, word",
+            (batch,),
+        ).fetchall()
+        for image, word in rows:
+            history = log.history(image, word)
+            standing = history.stands(undone)
+            if standing is None or standing.batch not in undoing:
+                continue
+            _, verdict, source, model, probability = history.stands(undone | undoing) or _NONE
+            log.add(image, word, verdict, source, step, model=model, probability=probability)
+
+
+_NONE = Logged(0, "cleared", "undo", None, None)
 
 
 def _before(history: History, number: int, undone: set[int], first: dict[int, int]) -> Logged | None:

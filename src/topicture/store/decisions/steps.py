@@ -5,7 +5,17 @@ from collections.abc import Collection
 
 from topicture.store.database import Database
 
-__all__ = ["UNDOABLE", "Step", "done_first", "last_step", "not_done_again", "to_do_again", "undone_steps"]
+__all__ = [
+    "UNDOABLE",
+    "Step",
+    "done_first",
+    "last_step",
+    "not_done_again",
+    "steps_since",
+    "to_do_again",
+    "undoings",
+    "undone_steps",
+]
 
 UNDOABLE = (
     *("review", "bulk", "import", "delete", "scan", "conflict"),
@@ -72,7 +82,8 @@ def to_do_again(database: Database, number: int | None = None) -> list[tuple[int
                 done_again.discard(undoes)
             elif source in UNDOABLE:
                 break
-    query = "SELECT id, source, at FROM batches WHERE id = ? AND id IN (SELECT undoes FROM batches)"
+    query = "SELECT id, source, at FROM batches AS b WHERE id = ? "
+    query += "AND EXISTS (SELECT 1 FROM batches WHERE undoes = b.id)"
     return [row for each in undone for row in database.execute(query, (each,)).fetchall()]
 
 
@@ -80,6 +91,12 @@ def undone_steps(database: Database) -> set[int]:
     """The numbers of all steps that were undone; what was done again is a step of its own."""
     rows = database.execute("SELECT undoes FROM batches WHERE undoes IS NOT NULL")
     return {number for (number,) in rows}
+
+
+def undoings(database: Database, numbers: Collection[int]) -> set[int]:
+    """The steps that undid some others."""
+    query = "SELECT id FROM batches WHERE undoes = ?"
+    return {undo for number in numbers for (undo,) in database.execute(query, (number,))}
 
 
 def done_first(database: Database) -> dict[int, int]:
@@ -95,3 +112,10 @@ def not_done_again(numbers: Collection[int], undone: Collection[int], first: dic
     """Those of some steps that were undone, and that none of the others did again."""
     standing = {first.get(number, number) for number in numbers if number not in undone}
     return {number for number in numbers if first.get(number, number) not in standing}
+
+
+def steps_since(database: Database, number: int, undone: Collection[int], first: dict[int, int]) -> set[int]:
+    """The steps after another one that stand; what did an earlier step again is as old as that."""
+    rows = database.execute("SELECT id FROM batches WHERE id > ? AND source != 'undo'", (number,)).fetchall()
+    than = first.get(number, number)
+    return {each for (each,) in rows if each not in undone and first.get(each, each) > than}

@@ -68,8 +68,9 @@ def _take_back(
         "WHERE batch = ? ORDER BY decisions.id",
         (number,),
     ).fetchall()
+    last = {(image, word): rest for image, word, *rest in rows}
     taken = []
-    for image, word, text, verdict in rows:
+    for (image, word), (text, verdict) in last.items():
         history = log.history(image, word)
         standing = history.stands(gone)
         if standing is None or standing.batch != number:
@@ -90,7 +91,7 @@ def _take_back(
             )
         taken.append(TakenBack(image, text, verdict))
     edited = undo_edits(database, number, gone)
-    anew = len(rows) - len(taken) + edited.left
+    anew = len(last) - len(taken) + edited.left
     for image, text in follow_files(database, log, conflicts, edited.meant, number, step):
         taken.append(TakenBack(image, text, "present"))
     settle_words(database, log, conflicts, number, step)

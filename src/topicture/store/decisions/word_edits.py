@@ -1,7 +1,8 @@
 """Changes to words themselves, each a part of a step and undone with it.
 
-A word is deleted or in use, has a policy and perhaps a parent, and may have been merged into another. What stands is
-what comes of the steps that were not undone, one after the other: a step may be undone while a later one stands.
+A word has a policy and perhaps a parent, and may have been merged into another; and it is deleted or in use (see
+`words_in_use`). What stands is what comes of the steps that were not undone, one after the other: a step may be undone
+while a later one stands.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -9,8 +10,8 @@ from typing import NamedTuple
 
 from topicture.errors import TopictureError
 from topicture.store.database import Database
-from topicture.store.decisions.log import OF_FILES
-from topicture.store.decisions.steps import UNDOABLE, Step, not_done_again
+from topicture.store.decisions.steps import Step, not_done_again, steps_since
+from topicture.store.decisions.words_in_use import settle_use, use_again
 from topicture.store.lending import lend
 
 __all__ = [
@@ -18,10 +19,10 @@ __all__ = [
     "Edited",
     "Meant",
     "ancestors",
+    "changes_names",
     "merges",
     "redo_edits",
     "refuse_out_of_turn",
-    "set_deleted",
     "set_field",
     "undo_edits",
 ]
@@ -31,9 +32,6 @@ FIELDS = {"policy": str, "precision": float, "parent": int, "merged": int}
 
 _TOGETHER = {"policy": "precision", "precision": "policy"}
 """Two halves of one thing: a step says both, even where only one of them is news."""
-
-_FILES, _UNDOABLE = (", ".join(f"'{source}'" for source in sources) for sources in (OF_FILES, UNDOABLE))
-_STANDS = f"b.source IN ({_UNDOABLE}) AND NOT EXISTS (SELECT 1 FROM batches AS u WHERE u.undoes = b.id)"
 
 Value = str | float | int | None
 
@@ -59,22 +57,6 @@ class Edited(NamedTuple):
     words: tuple[str, ...]
     meant: tuple[Meant, ...]
     left: int
-
-
-def set_deleted(database: Database, word: int, after: float | None, step: Step) -> None:
-    """Stop suggesting a word, or begin again; where that is news it is a part of the step.
-
-    A step that does more than that deletes a word that is deleted already, too: the first deletion may be undone.
-    """
-    before = _deleted_at(database, word)
-    if (before is None) == (after is None):
-        if after is None or step.made is None:
-            return
-        after = before
-    database.execute("UPDATE words SET deleted = ? WHERE id = ?", (after, word))
-    database.execute(
-        "INSERT OR IGNORE INTO word_changes VALUES (?, ?, ?, ?)", (step.number, word, before, after)
-    )
 
 
 def set_field(database: Database, word: int, field: str, after: Value, step: Step) -> bool:
@@ -145,24 +127,28 @@ def merges(database: Database, number: int) -> list[tuple[int, int]]:
     return [(word, after) for word, field, _, after in rows if field == "merged" and isinstance(after, int)]
 
 
+def changes_names(database: Database, number: int) -> bool:
+    """Whether a step changed what any word means."""
+    return any(field == "merged" for _, field, _, _ in _edits(database, number))
+
+
 def redo_edits(
     database: Database, number: int, step: Step, undone: Collection[int], first: dict[int, int]
 ) -> Edited:
-    """Change words again as an undone step did, where they are as they were before it.
+    """Change words again as an undone step did, where they are as they were before it, and nobody spoke since.
 
     That is apart from steps before it that were undone as well, and not done again: `undone` are all that were, and
     `first` leads from a step to the one that it did again.
     """
-    changed: set[int] = set()
-    for word, deleted in _changes(database, number):
-        was_in_use = _deleted_at(database, word) is None
-        set_deleted(database, word, deleted, step)
-        if was_in_use != (deleted is None):
-            changed.add(word)
+    since = steps_since(database, number, undone, first)
+    changed = use_again(database, number, step, since)
     edits: list[tuple[int, str, Value, Value]] = []
     for word, field, _, after in _edits(database, number):
-        rows = database.execute("SELECT batch FROM word_edits WHERE word = ? AND field = ?", (word, field))
-        gone = not_done_again([batch for (batch,) in rows], undone, first)
+        query = "SELECT batch FROM word_edits WHERE word = ? AND field IN (?, ?)"
+        steps = {batch for (batch,) in database.execute(query, (word, field, _TOGETHER.get(field)))}
+        if field != "merged" and not steps.isdisjoint(since):
+            continue  # names are changed all or not at all: see `refuse_out_of_turn`
+        gone = not_done_again(steps, undone, first)
         edits.append((word, field, _stood_before(database, number, word, field, gone), after))
     return _change(
         database, edits, lambda word, field, value: set_field(database, word, field, value, step), changed
@@ -180,56 +166,8 @@ def undo_edits(database: Database, number: int, gone: Collection[int]) -> Edited
         if _is_last(database, number, word, field)
     ]
     edited = _change(database, edits, lambda *edit: _put(database, *edit), set())
-    changed = _settle_use(database, number)
+    changed = settle_use(database, number)
     return edited._replace(words=tuple(sorted({*edited.words, *_texts(database, changed)})))
-
-
-def _settle_use(database: Database, number: int) -> set[int]:
-    """Words of a step that was undone are deleted, or in use, as the other steps say; those of which this is news."""
-    rows = database.execute(
-        "SELECT word FROM (SELECT word FROM word_changes WHERE batch = :step "
-        "UNION SELECT word FROM decisions WHERE batch = :step UNION SELECT CAST(after AS INTEGER) FROM word_edits "
-        "WHERE batch = :step AND after IS NOT NULL AND field IN ('merged', 'parent')) "
-        "WHERE word IN (SELECT word FROM word_changes)",
-        {"step": number},
-    ).fetchall()
-    changed = set()
-    for (word,) in rows:
-        before, after = _deleted_at(database, word), _deleted_by_steps(database, word)
-        database.execute("UPDATE words SET deleted = ? WHERE id = ?", (after, word))
-        if (before is None) != (after is None):
-            changed.add(word)
-    return changed
-
-
-def _deleted_by_steps(database: Database, word: int) -> float | None:
-    """When a word was deleted, by the steps that stand; None where it is in use.
-
-    It is since somebody gave it to a photo, put a word below it, or made another word mean it: such a step says so in
-    no table where the word was in use already.
-    """
-    by_people = f"verdict = 'present' AND source NOT IN ({_FILES})"
-    used = f"SELECT 1 FROM tags WHERE word = ? AND {by_people}"
-    if database.execute(used, (word,)).fetchone() is not None:
-        return None
-    last = database.execute(
-        "SELECT batch, after FROM (SELECT batch, after, 1 AS says_so FROM word_changes WHERE word = :word "
-        "UNION ALL SELECT batch, NULL, 0 FROM word_edits JOIN batches AS b ON b.id = batch "
-        "WHERE after = CAST(:word AS TEXT) AND (field = 'merged' OR field = 'parent' AND b.source = 'parent')) "
-        f"JOIN batches AS b ON b.id = batch WHERE {_STANDS} ORDER BY batch DESC, says_so DESC LIMIT 1",
-        {"word": word},
-    ).fetchone()
-    if last is None:
-        query = "SELECT 0, before FROM word_changes WHERE word = ? ORDER BY batch LIMIT 1"
-        last = database.execute(query, (word,)).fetchone()
-    number, deleted = last
-    if deleted is None:
-        return None
-    given = (
-        "SELECT 1 FROM decisions AS d JOIN batches AS b ON b.id = d.batch WHERE d.word = ? AND d.batch > ? "
-        f"AND d.verdict = 'present' AND d.source NOT IN ({_FILES}) AND d.undoes IS NULL AND {_STANDS}"
-    )
-    return None if database.execute(given, (word, number)).fetchone() is not None else float(deleted)
 
 
 def _is_last(database: Database, number: int, word: int, field: str) -> bool:
@@ -301,15 +239,6 @@ def _put(database: Database, word: int, field: str, value: Value) -> bool:
 
 def _now(database: Database, word: int, field: str) -> Value:
     return database.execute(f"SELECT {field} FROM words WHERE id = ?", (word,)).fetchone()[0]
-
-
-def _deleted_at(database: Database, word: int) -> float | None:
-    return database.execute("SELECT deleted FROM words WHERE id = ?", (word,)).fetchone()[0]
-
-
-def _changes(database: Database, number: int) -> list[tuple[int, float | None]]:
-    """(word, when it was deleted, None for in use) of the words that a step deleted or took into use."""
-    return database.execute("SELECT word, after FROM word_changes WHERE batch = ?", (number,)).fetchall()
 
 
 def _edits(database: Database, number: int) -> list[tuple[int, str, Value, Value]]:

@@ -50,7 +50,8 @@ def undone_text(undone: Undone) -> str:
     counts = Counter(decision.word for decision in undone.decisions)
     parts = [_about(word, n) for word, n in counts.most_common()]
     if undone.words and (undone.source in _OF_WORDS or not parts):
-        parts = [f"{_OF_WORDS.get(undone.source, 'the return')} of {_list(undone.words)}"]
+        what = _OF_WORDS.get(undone.source, "the place" if undone.source == "scan" else "the return")
+        parts = [f"{what} of {_list(undone.words)}"]
     if undone.reopened:
         parts.append(f"the answer to {counted(undone.reopened, 'conflict')}")
     return f"Took back: {_list(parts)}" if parts else "Nothing of that step was left to take back."
