@@ -45,6 +45,9 @@ def test_what_was_suggested_or_asked_about_is_no_caption(bare):
         catalog.questions.note([Drawn(photos[3], "boat", 0.3, 0.1)], 1)
         catalog.decisions.decide([Decision(photos[3], "boat", "present")], "review")
     assert captioned(bare) == [photos[0]]
+    with Catalog.open(bare.folder, write=True) as catalog:  # what was asked about has another name now
+        catalog.words.merge(["boat"], "ship", "rename")
+    assert captioned(bare) == [photos[0]]
 
 
 def test_typed_words_are_answers_where_files_have_captions(tmp_path):

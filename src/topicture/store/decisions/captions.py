@@ -20,7 +20,9 @@ _OF_FILES = f"own.verdict = 'present' AND own.source IN ({', '.join(repr(source)
 _TYPED = (
     "SELECT typed.image, typed.word FROM tags AS typed JOIN decisions AS d ON d.id = typed.decision "
     "WHERE typed.verdict = 'present' AND typed.source = 'review' AND d.probability IS NULL "
-    "AND NOT EXISTS (SELECT 1 FROM questions AS q WHERE q.image = typed.image AND q.word = typed.word)"
+    # What was asked under a name that was given up was about the word of today.
+    "AND NOT EXISTS (SELECT 1 FROM questions AS q JOIN words AS asked ON asked.id = q.word "
+    "WHERE q.image = typed.image AND coalesce(asked.merged, asked.id) = typed.word)"
 )
 
 
