@@ -141,10 +141,11 @@ def annotate(
     if as_json:
         print_json({**as_plain(result), "accepted": accepted})
     elif not quiet:
+        photo = "photo" if everything or result.tagged_in_part else "untagged photo"
+        in_part = f" ({result.tagged_in_part} tagged in part)" if result.tagged_in_part else ""
         print(
             f"{result.model} suggests {counted(result.suggestions, 'tag')} for {result.with_suggestions} of "
-            f"{counted(result.asked_for, 'photo' if everything else 'untagged photo')}; "
-            f"{counted(result.photos, 'photo')} can be searched."
+            f"{counted(result.asked_for, photo)}{in_part}; {counted(result.photos, 'photo')} can be searched."
         )
         print_policies(accepted)
         if result.suggestions:
