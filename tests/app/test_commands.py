@@ -59,6 +59,8 @@ def test_init_scans_and_tells(tmp_path, topicture, monkeypatch):
     code, out, _ = topicture("init", "photos", "--view", "colour-layout")
     assert code == 0
     assert out.splitlines()[:2] == [f"Catalog: {os.path.join('photos', '.topicture')}", "4 photos: 4 new."]
+    (tmp_path / "empty").mkdir()
+    assert topicture("init", "empty")[1].splitlines()[1:] == ["No photos found."]
     code, _, error = topicture("init", "photos")
     assert code == 2
     assert "there is a catalog already" in error

@@ -17,6 +17,7 @@ from topicture.app.learning.labelling import Labelled, RegionLabel, WordBox, _be
 from topicture.app.verbs.drawing import draw_regions, name_places
 from topicture.app.verbs.library import Library
 from topicture.corpus import Vocabulary
+from topicture.errors import ImageError
 from topicture.vision.region_parts import region_parts
 
 RECIPE = {
@@ -50,6 +51,16 @@ def test_regions_are_labelled(library):
             if region.word:
                 right.append(region.word == words_of(number)[int(rows.mean() >= 12)])
     assert np.mean(right) > 0.6  # four words: chance is a quarter
+
+
+def test_a_photo_that_is_away_is_named(library):
+    photo, away = (library.folder.parent / name for name in ("photo-032.jpg", "away"))
+    photo.rename(away)
+    try:
+        with pytest.raises(ImageError, match=r"photo-032\.jpg: can't be opened"):
+            library.regions("photo-032.jpg")
+    finally:
+        away.rename(photo)
 
 
 def test_a_tagged_photo_has_its_own_words(library):

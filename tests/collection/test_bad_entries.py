@@ -240,6 +240,18 @@ def test_csv_wide(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "rows", [["trip/a.jpg,sea"], ["a.JPG,sea;sky", "b.jpg,sky"], ["a.nef;1;0", "b.nef;0;1"]]
+)
+def test_a_table_without_a_header(tmp_path, rows):
+    """Its first photo must not be lost as the name of a column."""
+    found = read(tmp_path / "a.csv", "\n".join(rows))
+    assert found.items == ()
+    assert [line.reason for line in found.refused] == [
+        "line 1 is about a photo, and should be a header such as: file,words"
+    ]
+
+
 def test_a_column_of_lists(tmp_path):
     found = read(tmp_path / "captions.csv", 'file,words\na.jpg,sea; sky;\nb.jpg,\nc.jpg,"new\nline;boat"\n')
     assert found.items == (Item("a.jpg", ("sea", "sky")), Item("b.jpg"), Item("c.jpg", ("boat",)))

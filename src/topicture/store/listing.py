@@ -185,14 +185,14 @@ class Listing:
             for image, path, size, content, taken, original in rows
         }
 
-    def tag_counts(self, images: Sequence[int]) -> dict[int, int]:
-        return dict(
-            self._db.execute(
-                "SELECT image, count(*) FROM tags WHERE image IN (SELECT value FROM json_each(?)) "
-                "AND verdict = 'present' GROUP BY image",
-                (_json(images),),
-            ).fetchall()
+    def tag_counts(self, images: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Photo -> its tags, and how many of them were accepted in bulk."""
+        rows = self._db.execute(
+            "SELECT image, count(*), sum(source = 'bulk') FROM tags "
+            "WHERE image IN (SELECT value FROM json_each(?)) AND verdict = 'present' GROUP BY image",
+            (_json(images),),
         )
+        return {image: (n, by_machine) for image, n, by_machine in rows}
 
     def verdicts(self, image: int) -> list[Verdict]:
         """What was decided about a photo, by word."""

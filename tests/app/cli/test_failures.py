@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from photo_folder import jpeg, make_library, put
 
 from topicture.app.cli.failures import one_line
 from topicture.app.verbs import scanning
-from topicture.errors import TopictureError
+from topicture.errors import FitWarning, TopictureError
 
 ODD = "odd\x1b[31m\n.jpg"
 
@@ -77,6 +78,20 @@ def test_debug_shows_the_traceback_and_then_the_line(root, topicture, monkeypatc
     assert error.startswith("Traceback ")
     assert "test_failures.py" in error
     assert error.splitlines()[-1].startswith("topicture: internal error (KeyError: 'key')")
+
+
+@pytest.mark.parametrize("debug", [[], ["--debug"]])
+def test_how_a_fit_ended_is_told_when_debugging_alone(root, topicture, monkeypatch, debug):
+    walk = scanning.walk_photos
+
+    def walk_and_warn(*given, **named):
+        warnings.warn("codebook of 20 words, not 200", FitWarning, stacklevel=2)
+        return walk(*given, **named)
+
+    monkeypatch.setattr(scanning, "walk_photos", walk_and_warn)
+    monkeypatch.setenv("TOPICTURE_DEBUG", "0")
+    code, _, error = topicture("scan", root, *debug)  # warnings are errors here
+    assert (code, "codebook" in error) == ((2, True) if debug else (0, False))
 
 
 def test_a_full_disk_of_the_database_is_told_as_such(tmp_path):

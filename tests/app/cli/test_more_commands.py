@@ -81,6 +81,17 @@ def test_search_and_list_among_some_photos(root, topicture):
     assert (code, "not a folder of the collection" in error) == (2, True)
 
 
+def test_annotate_new_says_what_of_the_new_ones(root, topicture):
+    code, out, _ = topicture("annotate", "--new", "--workers", "0")
+    assert (code, out) == (0, "No new photo was looked at; all others stay as they are.\n")
+    put(root / "late.jpg", jpeg(77, ()))
+    topicture("scan")
+    assert (
+        "of 1 untagged photo; 1 new photo can be searched."
+        in topicture("annotate", "--new", "--workers", "0")[1]
+    )
+
+
 def test_a_tag_stands_for_those_below_it(root, topicture):
     of_rose = told(topicture("list", "--tag", "rose", "--json"))["total"]
     assert of_rose

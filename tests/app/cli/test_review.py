@@ -98,6 +98,36 @@ def test_an_audit_of_no_precision_asks_nothing(root, topicture, press, precision
     assert "between 0 and 1" in error
 
 
+def test_what_was_accepted_in_bulk_is_told_apart_wherever_tags_are_shown(root, topicture):
+    library = Library.find(root)
+    assert topicture("review", "--accept-above", "0.6", "--quiet")[0] == 0
+    word, n = max(library.machine_words().items(), key=lambda entry: entry[1])
+    hits = json.loads(topicture("search", word, "-n", "99", "--json")[1])["hits"]
+    theirs = [hit["path"] for hit in hits if hit["by_machine"]]
+    assert len(theirs) == n
+    page = json.loads(topicture("list", "--tag", word, "--all", "--json")[1])
+    assert set(theirs) <= {photo["path"] for photo in page["photos"] if photo["by_machine"]}
+    assert topicture("undo")[0] == 0
+    assert topicture("review", "--accept-above", "0.6", "--tag", word, "--quiet")[0] == 0
+    library.decide(theirs[0], ["holiday"], "present")
+    listed = topicture("list", "--tag", word, "--all")[1]
+    assert f"{theirs[0]}  (2 tags, 1 by machine" in listed
+    suggested = "suggest", theirs[0], "--workers", "0"
+    told = json.loads(topicture(*suggested, "--json")[1])[0]
+    assert (set(told["tags"]), told["by_machine"]) == ({word, "holiday"}, [word])
+    assert f"{word} by machine" in topicture(*suggested)[1]
+    assert f"{word}  ({n} by machine)" in topicture("tags", word)[1]
+
+
+def test_photos_with_answers_are_not_called_untagged(root, topicture):
+    assert "16 untagged photos; 64 photos can be searched" in topicture("annotate", "--workers", "0")[1]
+    topicture("review", "--accept-above", "0.6")
+    tagged = 16 - json.loads(topicture("list", "--untagged", "--json")[1])["total"]
+    assert tagged
+    told = f"16 photos ({tagged} tagged in part); 64 photos can be searched"
+    assert told in topicture("annotate", "--workers", "0")[1]
+
+
 # --- Options ------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from topicture.app.cli.common import ForceOption
 from topicture.app.cli.deciding import review as cli_review
 from topicture.app.cli.deciding import tagging as cli_tagging
 from topicture.app.cli.deciding import undoing as cli_undoing
-from topicture.app.cli.failures import DEBUG
+from topicture.app.cli.failures import DEBUG, wants_traceback
 from topicture.app.cli.looking import explain as cli_explain
 from topicture.app.cli.looking import finding as cli_finding
 from topicture.app.cli.looking import listing as cli_listing
@@ -30,7 +31,7 @@ from topicture.app.cli.upkeep import configuring as cli_configuring
 from topicture.app.cli.upkeep import watching as cli_watching
 from topicture.collection.words import printable
 from topicture.devices import VARIABLE, use_device_from_the_start
-from topicture.errors import TopictureError
+from topicture.errors import FitWarning, TopictureError
 
 __all__ = ["app", "run"]
 
@@ -70,6 +71,8 @@ def run() -> int:
     )  # who else reads them does so with Typer
     if arguments.debug:
         os.environ[DEBUG] = "1"
+    if not wants_traceback():  # how a fit ended tells the owner of photos nothing
+        warnings.simplefilter("ignore", FitWarning)
     try:
         return app(arguments.given, standalone_mode=False, default_map=default_values(arguments)) or 0
     except _CommandEnded as ended:

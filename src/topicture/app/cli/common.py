@@ -35,6 +35,7 @@ __all__ = [
     "print_json",
     "short_path",
     "tell_lines",
+    "typed",
     "working_elsewhere",
 ]
 
@@ -136,6 +137,12 @@ def short_path(path: Path) -> str:
     """A path as one would type it from here."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def typed(context: typer.Context) -> set[str]:
+    """The options and arguments that were typed, rather than set for the collection or left as they are."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
 def print_json(value: Any) -> None:

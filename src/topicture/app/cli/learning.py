@@ -1,6 +1,6 @@
 """Commands about models: learn, annotate, evaluate, models."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,10 +18,14 @@ from topicture.app.cli.common import (
     finish,
     print_json,
     tell_lines,
+    typed,
     working_elsewhere,
 )
 from topicture.app.counting import counted
 from topicture.app.verbs.plain import as_plain
+
+if TYPE_CHECKING:
+    from topicture.app.learning.annotating import AnnotateReport
 
 __all__ = ["register"]
 
@@ -124,6 +128,8 @@ def annotate(
     from topicture.app.console.words import print_policies
     from topicture.app.verbs.words.policies import apply_policies
 
+    if new_only and again:
+        raise typer.BadParameter("choose one of --new and --again")
     library = find(catalog)
     with Stages(quiet=quiet or as_json) as stages, working_elsewhere(library, cluster, tls):
         result = library.annotate(
@@ -141,16 +147,25 @@ def annotate(
     if as_json:
         print_json({**as_plain(result), "accepted": accepted})
     elif not quiet:
-        print(
-            f"{result.model} suggests {counted(result.suggestions, 'tag')} for {result.with_suggestions} of "
-            f"{counted(result.asked_for, 'photo' if everything else 'untagged photo')}; "
-            f"{counted(result.photos, 'photo')} can be searched."
-        )
+        _print_annotated(result, everything=everything, new_only=new_only)
         print_policies(accepted)
         if result.suggestions:
             print("Answer them with 'topicture review', or in the browser: 'topicture serve'.")
     tell_lines("Skipped", result.skipped, quiet=quiet or as_json)
     finish(result.skipped)
+
+
+def _print_annotated(result: "AnnotateReport", *, everything: bool, new_only: bool) -> None:
+    if new_only and not result.photos:
+        print("No new photo was looked at; all others stay as they are.")
+        return
+    photo = "photo" if everything or result.tagged_in_part else "untagged photo"
+    in_part = f" ({result.tagged_in_part} tagged in part)" if result.tagged_in_part else ""
+    known = f"{counted(result.photos, 'new photo' if new_only else 'photo')} can be searched"
+    print(
+        f"{result.model} suggests {counted(result.suggestions, 'tag')} for {result.with_suggestions} of "
+        f"{counted(result.asked_for, photo)}{in_part}; {known}."
+    )
 
 
 def evaluate(
@@ -168,6 +183,7 @@ def evaluate(
 
 
 def models(
+    context: typer.Context,
     learned: Annotated[
         bool, typer.Option("--learned", help="Those that were learned from this collection.")
     ] = False,
@@ -182,6 +198,10 @@ def models(
     """List the available models, what they need and what they can do; or those learned from this collection."""
     from topicture.app.console.tables import print_learned_models, print_models, print_pruned
 
+    if prune and learned:
+        raise typer.BadParameter("choose one of --learned and --prune")
+    if not prune and typed(context) & {"keep", "dry_run"}:
+        raise typer.BadParameter("--keep and --dry-run go with --prune")
     if prune:
         pruned = find(catalog).prune(keep, dry_run=dry_run)
         print_json(pruned) if as_json else print_pruned(pruned)

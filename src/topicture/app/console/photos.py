@@ -19,6 +19,8 @@ def print_photos(page: "PhotoPage") -> None:
         print("No photos found.")
     for photo in page.photos:
         notes = [counted(photo.tags, "tag") if photo.tags else "no tag"]
+        if photo.by_machine:
+            notes.append(f"{photo.by_machine} by machine")
         if photo.suggestions:
             notes.append(counted(photo.suggestions, "suggestion"))
         if photo.edit_of:
@@ -33,7 +35,8 @@ def print_suggested(found: "list[SuggestedFor]") -> None:
         if each.reason:
             continue
         words = ", ".join(f"{word.word} {word.probability:.0%}" for word in each.suggestions)
-        has = f"  (has {', '.join(each.tags)})" if each.tags else ""
+        tags = [f"{tag} by machine" if tag in each.by_machine else tag for tag in each.tags]
+        has = f"  (has {', '.join(tags)})" if tags else ""
         nothing = "nothing that is probable enough; --top 5 shows more"
         print(printable(f"{each.path}: {words or nothing}{has}"))
 

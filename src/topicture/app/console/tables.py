@@ -68,7 +68,7 @@ def print_scan(report: "ScanReport") -> None:
         )
         if n
     ]
-    print(f"{counted(report.files, 'photo')}: {', '.join(parts) or 'none'}.")
+    print(f"{counted(report.files, 'photo')}: {', '.join(parts)}." if parts else "No photos found.")
     if report.decisions:
         print(f"{counted(report.decisions, 'new keyword')}.")
     if report.withdrawn:

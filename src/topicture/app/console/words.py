@@ -32,7 +32,9 @@ def print_words(words: "list[WordSummary]") -> None:
 
 
 def _notes(word: "WordSummary", shown: set[str]) -> list[str]:
-    notes = [f"rejected for {counted(word.rejected, 'photo')}"] if word.rejected else []
+    notes = [f"{word.by_machine} by machine"] if word.by_machine else []
+    if word.rejected:
+        notes.append(f"rejected for {counted(word.rejected, 'photo')}")
     if word.parent is not None and word.parent not in shown:
         notes.append(f"below {word.parent}")
     if word.policy == "never":

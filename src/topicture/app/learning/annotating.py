@@ -39,6 +39,7 @@ from topicture.errors import CorpusError, TopictureError
 from topicture.store import Catalog
 from topicture.store.decisions.decisions import OURS
 from topicture.store.files import FileTrouble, LivingImage
+from topicture.store.listing import Listing
 from topicture.store.regions import Box
 from topicture.store.suggestions import LearnedModel
 
@@ -57,6 +58,7 @@ class AnnotateReport:
     with_suggestions: int
     suggestions: int
     skipped: tuple[str, ...]
+    tagged_in_part: int = 0  # of those asked for: with tags, but without a caption of their owner's
 
 
 def annotate(
@@ -205,6 +207,7 @@ def annotate(
             *unreadable_lines(description, images),
             *([trouble] if trouble else []),
         ),
+        tagged_in_part=_tagged_in_part(catalog, numbers, everything),
     )
 
 
@@ -230,7 +233,15 @@ def _whole(
         with_suggestions=with_suggestions,
         suggestions=suggestions,
         skipped=tuple(str(trouble) for trouble in catalog.files.unreadable()),
+        tagged_in_part=_tagged_in_part(catalog, numbers, everything),
     )
+
+
+def _tagged_in_part(catalog: Catalog, numbers: np.ndarray, everything: bool) -> int:
+    """How many of the photos have tags, but no caption; 0 where all are asked for anyway."""
+    listing = Listing(catalog.database)
+    tagged = np.setdiff1d(listing.with_tags(), listing.captioned())
+    return 0 if everything else len(np.intersect1d(numbers, tagged))
 
 
 def _boxes(

@@ -13,7 +13,7 @@ from topicture.app.learning.model_folder import Learned, load_learned
 from topicture.app.learning.region_choice import trust_told
 from topicture.app.learning.word_boxes import WordBox, word_boxes
 from topicture.corpus import Corpus, Vocabulary
-from topicture.errors import NotFitted, TopictureError
+from topicture.errors import ImageError, NotFitted, TopictureError
 from topicture.models.base import Annotator
 from topicture.store import Catalog
 from topicture.vision.measure import photo_regions
@@ -75,10 +75,13 @@ def label_photo(
     `others`. Where none is known, all words compete. Raises ImageError where the photo can't be read.
     """
     features = learned.features
+    try:
+        pixels, labels = photo_regions(path, features.recipe)
+    except ImageError as error:
+        raise ImageError(f"{path}: {error}") from None
     corpus = describe(
         [Photo("photo", path)], features, vocabulary=learned.vocabulary, workers=0, cache=catalog.cache
     ).corpus
-    pixels, labels = photo_regions(path, features.recipe)
     (p,) = region_p(learned.region_annotator or learned.annotator, corpus, {0: known})
     if len(p) != labels.max(initial=-1) + 1:
         raise TopictureError(

@@ -180,7 +180,8 @@ def learn(
         measured = trusted.measured
         warning = differing(world, trusted.calibration)
         if not measured:
-            warning = not_measured(n_answers, FEWEST_ANSWERS)
+            n_untagged = len(corpus) - int(training_tags.captioned[kept].sum())
+            warning = not_measured(n_answers, FEWEST_ANSWERS, n_untagged * corpus.n_words)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
         # All that models of regions know; they promise nothing of photos.

@@ -6,6 +6,7 @@ model.
 """
 
 import json
+import math
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -181,8 +182,16 @@ def learning_told(
     }
 
 
-def not_measured(n_answers: int, needed: int) -> str:
-    """One line for people where nothing tells what is not true of a photo, and so many answers would."""
+def not_measured(n_answers: int, needed: int, possible: float = math.inf) -> str:
+    """One line for people where nothing tells what is not true of a photo, and so many answers would.
+
+    `possible` is how many there could be, about the photos that are untagged.
+    """
+    if n_answers < needed and possible < needed:
+        return (
+            "Nothing was measured: no two tags occur together, so no photo says what it lacks, and too few photos are "
+            "without tags to ask about; probabilities are guesses."
+        )
     if n_answers >= needed:
         return (
             "Nothing was measured: no two tags occur together, so no photo says what it lacks, and hardly a photo is "

@@ -10,6 +10,7 @@ from pathlib import Path
 from topicture.collection.formats.cells import read_rows, table_bytes
 from topicture.collection.formats.csv_long import FILE_NAMES
 from topicture.collection.formats.items import Collector, Draft, FormatError, Item
+from topicture.collection.kinds import PHOTOS, RAW
 from topicture.collection.words import clean_word
 from topicture.moved import moved
 
@@ -29,6 +30,10 @@ def read(path: Path, collect: Collector) -> None:
     file = path.name
     with collect.entry(file, ""):
         (_, header), *rows = read_rows(path, collect)
+        if Path(header[0]).suffix.lower() in PHOTOS | RAW:
+            raise FormatError(
+                f"line 1 is about a photo, and should be a header such as: file,{LIST_NAMES[0]}"
+            )
         if len(header) == 1 and header[0].strip().lower() not in FILE_NAMES:
             raise FormatError("the header has no column of words")
         lists = len(header) == 2 and header[1].strip().lower() in LIST_NAMES

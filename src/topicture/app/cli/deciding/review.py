@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from topicture.app.cli.common import CatalogOption, JsonOption, QuietOption, find, print_json
+from topicture.app.cli.common import CatalogOption, JsonOption, QuietOption, find, print_json, typed
 from topicture.app.console.terminal import is_terminal
 from topicture.app.counting import counted
 from topicture.app.verbs.plain import as_plain
@@ -83,11 +83,7 @@ def review(
 
 def _refuse_contradictions(context: typer.Context) -> None:
     """Raise where an option that was typed, rather than set for the collection, would have no say."""
-    given = {
-        name
-        for name in context.params
-        if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"
-    }
+    given = typed(context)
     if "accept_above" in given:
         for option in ("list_only", "order", "by_image", "limit"):
             if option in given:

@@ -31,6 +31,8 @@ def undo(
     """Take back the last answer, bulk acceptance, import, change of a tag or scan; again for the one before."""
     from topicture.app.console.steps import print_steps, print_undone
 
+    if list_only and step is not None:
+        raise typer.BadParameter("choose one of --list and --step")
     library = find(catalog)
     if list_only:
         from topicture.app.verbs.deciding.decide import history

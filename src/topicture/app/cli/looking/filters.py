@@ -7,6 +7,7 @@ import typer
 from topicture.app.verbs.browsing.listing import PhotoFilter
 from topicture.app.verbs.library import Library
 from topicture.app.verbs.photos import find_folder
+from topicture.app.verbs.words.editing import tag_in_use
 from topicture.collection.words import clean_word
 
 __all__ = ["FolderOption", "FromOption", "LimitOption", "PathsOption", "ToOption", "UntaggedOption", "only"]
@@ -37,14 +38,16 @@ def only(
     word: str | None = None,
     suggested: bool = False,
 ) -> PhotoFilter | None:
-    """The filter that options ask for; None where they ask for all photos. Raises DataNotFound for a folder."""
+    """The filter that options ask for; None where they ask for all photos. Raises DataNotFound for a folder or tag."""
+    if untagged and word is not None and not suggested:
+        raise typer.BadParameter("choose one of --untagged and --tag; with --suggested, both")
     if folder is not None or word is not None:
         with library.reading() as catalog:
             folder = None if folder is None else find_folder(catalog, folder)
             if word is not None:
                 word = clean_word(word)
                 # As `search` finds it by a former name.
-                word = catalog.decisions.merged_words().get(word, word)
+                word = tag_in_use(catalog, catalog.decisions.merged_words().get(word, word))
     wanted = PhotoFilter(
         tagged=False if untagged else None,
         suggested=suggested or None,

@@ -46,7 +46,10 @@ class PhotoFilter:
 
 @dataclass(frozen=True)
 class ListedPhoto:
-    """A photo in a list; what is not known yet is None. `edit_of` is the photo that it is an edited copy of."""
+    """A photo in a list; what is not known yet is None.
+
+    `by_machine` of its tags were accepted in bulk; `edit_of` is the photo that it is an edited copy of.
+    """
 
     id: int
     path: str
@@ -57,6 +60,7 @@ class ListedPhoto:
     tags: int
     suggestions: int
     edit_of: str | None = None
+    by_machine: int = 0
 
 
 @dataclass(frozen=True)
@@ -188,15 +192,17 @@ def listed(catalog: Catalog, images: Sequence[int]) -> list[ListedPhoto]:
             continue
         path, original = shown_path(placed[image].path), placed[image].edit_of
         name = path.rpartition("/")[2]
+        n_tags, by_machine = tags.get(image, (0, 0))
         found.append(
             ListedPhoto(
                 image,
                 path,
                 name,
                 *pictures[image],
-                tags=tags.get(image, 0),
+                tags=n_tags,
                 suggestions=waiting.get(image, 0),
                 edit_of=original and shown_path(original),
+                by_machine=by_machine,
             )
         )
     return found

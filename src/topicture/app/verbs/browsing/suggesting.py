@@ -16,6 +16,7 @@ from topicture.app.verbs.photos import AnyPath, find_photo
 from topicture.collection.identity import picture_id
 from topicture.errors import CorpusError, DataNotFound
 from topicture.store import Catalog
+from topicture.store.decisions.decisions import BY_MACHINE
 from topicture.vision.pipeline import Photo, describe
 
 __all__ = ["SuggestedFor", "suggest_for"]
@@ -29,7 +30,8 @@ class SuggestedFor:
     ----------
     path : as it was named
     image : its number in the catalog; None where it is no photo of it
-    tags : what people or files say already
+    tags : what people or files say already, or was accepted
+    by_machine : those of the tags that were accepted in bulk
     suggestions : words that nobody has decided on, the most probable first
     reason : why the file could not be looked at
     """
@@ -39,6 +41,7 @@ class SuggestedFor:
     tags: tuple[str, ...]
     suggestions: tuple[SuggestedWord, ...]
     reason: str | None = None
+    by_machine: tuple[str, ...] = ()
 
 
 class _Named(NamedTuple):
@@ -74,7 +77,9 @@ def suggest_for(
             decided = {tag.word for tag in said}
             words = _words(catalog, learned, presence[each.content], decided, threshold, top)
         tags = tuple(tag.word for tag in said if tag.verdict == "present")
-        found.append(SuggestedFor(each.path, each.image, tags, words, reasons.get(each.content)))
+        by_machine = tuple(tag.word for tag in said if tag.verdict == "present" and tag.source in BY_MACHINE)
+        reason = reasons.get(each.content)
+        found.append(SuggestedFor(each.path, each.image, tags, words, reason, by_machine))
     return found
 
 
