@@ -2,7 +2,7 @@
 
 import pytest
 
-PHOTO = {"id", "path", "name", "width", "height", "taken", "tags", "suggestions", "edit_of"}
+PHOTO = {"id", "path", "name", "width", "height", "taken", "tags", "by_machine", "suggestions", "edit_of"}
 
 
 def test_photos_come_in_pages(shared):
