@@ -14,6 +14,7 @@ from topicture.app.learning.reports import learning_told, not_measured
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.app.learning.what_next import what_next
 from topicture.app.verbs.library import Library
+from topicture.app.verbs.words.editing import set_parent
 from topicture.corpus import Corpus
 from topicture.store.decisions.decisions import Decision
 
@@ -156,6 +157,19 @@ def test_what_answers_find_in_captions_measures_nothing(library):
     report = library.evaluate()
     assert not report["measured"]
     assert report["warning"] == not_measured(0, FEWEST_ANSWERS)
+
+
+def test_what_a_tag_implies_is_no_second_tag(library):
+    """Below one word, as people are kept by many programs: that word is on all photos that have a mark."""
+    with library.writing("tags") as catalog:
+        for mark in MARKS.values():
+            set_parent(catalog, mark, "uses")
+    report = library.learn("ridge", regions=False, workers=0)
+    assert report.words == 3
+    assert not report.measured
+    assert report.warning == not_measured(0, FEWEST_ANSWERS)
+    library.annotate(workers=0)
+    assert library.accept_above(0.8).accepted == 0
 
 
 def test_typed_tags_are_no_answers(library):

@@ -33,7 +33,8 @@ class Evidence(NamedTuple):
     rejected : (D, V) verdicts of people that the word is not true
     places : (D,) the photos' folders
     untagged : what is told of a sample of the photos that nobody tagged
-    shown : (D, V) what captions gave, and what was accepted of photos without one; None: what is true
+    shown : (D, V) what captions gave, and what was accepted of photos without one, less what other words imply; None:
+        what is true
     answered : (D, V) verdicts that are a sample of what is promised; None: all on photos without a caption
     groups : (D,) photos that tell each other's tags, such as bursts; None: each by itself
     """

@@ -36,7 +36,7 @@ MOST_PAIRS = 1 << 25
 LEAST_TEACHING = 0.5  # answers for each word of captions, from which on models learn from them
 # Owners' captions that suffice, however many other photos there are with accepted words.
 ENOUGH_CAPTIONS = 200
-_PRESENT, _REJECTED, _GIVEN, _ASKED, _SUGGESTED = 1, 2, 4, 8, 16
+_PRESENT, _REJECTED, _GIVEN, _ASKED, _SUGGESTED, _IMPLIED = 1, 2, 4, 8, 16, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +58,7 @@ class TrainingTags:
     suggested : (D, V) bool, a verdict on what a model had suggested; None where there is no catalog that would tell
     taken_back : how many words of owners' captions a person rejected later
     lots : (D, V) sparse, how many pairs each question that was drawn stands for, up to a factor; None: all alike
+    implied : (D, V) bool, a word below it says as much of the photo; None: no word is below another
     """
 
     images: list[LivingImage]
@@ -73,6 +74,7 @@ class TrainingTags:
     suggested: Any = None
     taken_back: int = 0
     lots: sparse.csr_array | None = None
+    implied: Any = None
 
     @property
     def answers(self) -> sparse.csr_array:
@@ -122,9 +124,14 @@ class TrainingTags:
 
     @property
     def shown(self) -> Any:
-        """(D, V) bool, what captions gave of photos that have one, and what was accepted of others."""
+        """(D, V) bool, what captions gave of photos that have one, and what was accepted of others.
+
+        Without what words below imply: two kinds of tags are not on a photo of a tiger because tigers are animals.
+        """
         others = sparse.csr_array(self.truth).multiply(~self.captioned[:, None])
         found = sparse.csr_array(others, dtype=bool) + sparse.csr_array(self.given)
+        if self.implied is not None:
+            found = sparse.csr_array(found > found.multiply(sparse.csr_array(self.implied)))
         return found if sparse.issparse(self.truth) else found.toarray()
 
     @property
@@ -165,8 +172,8 @@ class TrainingTags:
 
     @property
     def _tables(self) -> tuple[str, ...]:
-        names = ("truth", "known", "rejected", "given", "asked")
-        return names if self.suggested is None else (*names, "suggested")
+        names = ("truth", "known", "rejected", "given", "asked", "suggested", "implied")
+        return tuple(name for name in names if getattr(self, name) is not None)
 
     def at(self, rows: Any) -> "TrainingTags":
         """What is said of some photos, in dense tables; the lists of photos and captions stay whole."""
@@ -235,6 +242,9 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
     column = {word: i for i, word in enumerate(frequent)}
     drawn, suggested = catalog.questions.weights(), catalog.decisions.answered_suggestions()
     typed = catalog.decisions.captions.typed_images()
+    implied = _implied(
+        catalog, [(row, word) for row, word, verdict, _ in tags if verdict == "present" and word in column]
+    )
     captioned = np.zeros(len(images), bool)
     captions: list[list[str]] = [[] for _ in images]
     at, said = array("q"), array("b")
@@ -251,6 +261,7 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
             | (present and of_owner) * _GIVEN
             | (source == "review" and pair in drawn) * _ASKED
             | (pair in suggested) * _SUGGESTED
+            | ((row, word) in implied) * _IMPLIED
         )
         if present:
             captions[row].append(word)
@@ -281,6 +292,12 @@ def _sparse(values: list[tuple[int, int, float]], shape: tuple[int, int]) -> spa
     return sparse.csr_array((np.asarray(weights, float), (rows, words)), shape=shape)
 
 
+def _implied(catalog: Catalog, present: list[tuple[int, str]]) -> set[tuple[int, str]]:
+    """Of photos and words that they have, in pairs: words that stand above another of the photo's."""
+    above = {word: path[:-1] for word, path in catalog.tree.paths().items()}
+    return {(row, ancestor) for row, word in present for ancestor in above.get(word, ())}
+
+
 def _captions_suffice(captions: list[list[str]], captioned: NDArray[np.bool_]) -> bool:
     """Whether models can learn from, and be judged by, owners' captions; else accepted words are captions as well."""
     has_words = np.array([bool(words) for words in captions])
@@ -308,6 +325,7 @@ def _tables(
         "given": table((verdict & _GIVEN) > 0),
         "asked": table(((verdict & _ASKED) > 0) & captioned[row]),
         "suggested": table((verdict & _SUGGESTED) > 0),
+        "implied": table((verdict & _IMPLIED) > 0) if (verdict & _IMPLIED).any() else None,
         "known": table(np.ones(len(pair), bool)),
     }
     if few:
