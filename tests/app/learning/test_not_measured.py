@@ -148,6 +148,29 @@ def test_answers_measure_it(library):
     assert sum(row["n"] for row in report["reliability"]) > 0
 
 
+def test_what_answers_alone_have_measured_is_not_put_down_to_hidden_tags(library, topicture):
+    """Beside a hundred answers as well, a photo with one mark was never said to lack the other."""
+    for number in range(N_MARKED, 2 * N):
+        for mark in MARKS.values():
+            library.answer(library.image(f"photo-{number:03d}.jpg"), mark, "rejected")
+    out = topicture("learn", "--model", "ridge", "--no-regions", "--workers", 0)[1]
+    assert "hidden tags" not in out
+    out = topicture("evaluate")[1]
+    assert f"learned from the tags of {N_MARKED // 2} photos; judged by answers about untagged photos" in out
+    assert "hidden tags" not in out
+    assert "Judged as if no tag was left out" not in out
+    report = json.loads(topicture("evaluate", "--json")[1])
+    assert (report["measured"], report["by_answers"]) == (True, True)
+    told = json.loads(topicture("explain", "--workers", 0, "--json")[1])
+    assert {word["precision"] for word in told["word_table"]} == {None}
+    assert {word["recall"] for word in told["word_table"]} != {None}
+    assert told["trials"] == []
+    with open(told["page"], encoding="utf-8") as file:
+        page = file.read()
+    assert "On hidden tags it reached" not in page
+    assert "Mean promise" in page
+
+
 def test_what_answers_find_in_captions_measures_nothing(library):
     """Five words that were left out: tags occur together now, by what answers say, and not by what was given."""
     upper = [number for number in range(N_MARKED) if number % 4 == 0][:5]
@@ -170,6 +193,19 @@ def test_what_a_tag_implies_is_no_second_tag(library):
     assert report.warning == not_measured(0, FEWEST_ANSWERS)
     library.annotate(workers=0)
     assert library.accept_above(0.8).accepted == 0
+
+
+def test_groups_of_tags_are_called_groups(tmp_path):
+    """Of every trip the same two tags: some tags do occur together."""
+    trips = (("italy", "rome"), ("greece", "athens"), ("spain", "madrid"), ())
+    for number in range(200):
+        put(tmp_path / f"photo-{number:03d}.jpg", jpeg(number, trips[number % 4] if number < 60 else ()))
+    library = Library.create(tmp_path, recipe=RECIPE)
+    library.scan()
+    report = library.learn("ridge", regions=False, workers=0)
+    assert not report.measured
+    assert report.warning == not_measured(0, FEWEST_ANSWERS, what="groups of tags")
+    assert "no two groups of tags occur together" in report.warning
 
 
 def test_typed_tags_are_no_answers(library):

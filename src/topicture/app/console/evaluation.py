@@ -21,9 +21,10 @@ WORTH_KNOWING = 0.01  # of a difference that chance makes
 
 def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
     """What was promised and what came true, and tag by tag; where nothing was measured, that, and what to do."""
-    measured = report.get("measured", True)
-    how = "judged by hidden tags of" if measured else "learned from the tags of"
-    print(f"{printable(report['model'])}, {how} {counted(report['tagged'], 'photo')}")
+    measured, by_answers = report.get("measured", True), report.get("by_answers", False)
+    how = "judged by hidden tags of" if measured and not by_answers else "learned from the tags of"
+    where = "; judged by answers about untagged photos" if by_answers else ""
+    print(f"{printable(report['model'])}, {how} {counted(report['tagged'], 'photo')}{where}")
     if measured:
         _print_reliability(report)
     if report.get("warning"):
@@ -36,7 +37,7 @@ def print_evaluation(report: dict[str, Any], all_tags: bool) -> None:
             f"Tags given, of those that are true: {complete['overall']:.0%} ± {complete['deviation']:.0%}, by "
             f"{counted(complete['questions'], 'random question')}"
         )
-    elif measured:
+    elif measured and not by_answers:
         print("Judged as if no tag was left out; one in ten questions of 'topicture review' asks about that.")
     _print_tags(report, all_tags, measured)
 

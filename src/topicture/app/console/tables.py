@@ -165,7 +165,7 @@ def print_learned(report: "LearnReport", *, verbose: bool = False) -> None:
         + ")."
     )
     learned, *members = report.trials
-    if report.measured:
+    if report.measured and not report.by_answers:
         print(
             f"Tested on hidden tags: of as many guesses as a photo has tags, {learned.accuracy:.0%} are right\n"
             f"(mean average precision {learned.mean:.3f} ± {learned.standard_error:.3f})."

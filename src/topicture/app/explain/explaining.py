@@ -92,6 +92,9 @@ def explain(
     table = per_word_table(answers.presence, answers.truth, answers.known, threshold)
     confusions = word_confusions(answers.presence, answers.truth, answers.known, threshold)
     measured = bool(learned.report.get("measured", True))
+    by_hidden_tags = (
+        measured and learned.calibration.marks is None
+    )  # else answers alone say what a photo lacks
     calibration, calibration_error = trust_told(learned.report, answers) if measured else ((), float("nan"))
     common = rank([quality.photos for quality in table])
     shown = [int(w) for w in common if table[w].photos and words[w] in names][:N_MAP_WORDS]
@@ -111,7 +114,7 @@ def explain(
         learned_tagged=int(learned.report["tagged"]),
         n_words=len(words),
         versions=_versions(learned),
-        trials=_trials(learned) if measured else (),
+        trials=_trials(learned) if by_hidden_tags else (),
         tried=_tried(learned),
         members=tuple((member.title, member.share) for member in members_of(learned.annotator)),
         topic_models=_topic_models(learned, answers, names),
@@ -120,7 +123,7 @@ def explain(
         calibration=calibration,
         calibration_error=calibration_error,
         word_table=tuple(
-            _explained(q, names[words[q.word]], measured, answers.measured)
+            _explained(q, names[words[q.word]], by_hidden_tags, answers.measured)
             for q in table
             if words[q.word] in names
         ),
@@ -216,12 +219,12 @@ def _traces(learned: Learned) -> dict[str, list[float]]:
     return {title: trace.tolist() for title, trace in traces.items() if np.isfinite(trace).sum() > 1}
 
 
-def _explained(quality: WordQuality, name: str, measured: bool, asked: bool) -> ExplainedWord:
-    """A row of the table, without what was not measured; `asked`: hidden tags tell at least what was found of them."""
+def _explained(quality: WordQuality, name: str, by_hidden_tags: bool, asked: bool) -> ExplainedWord:
+    """A row of the table, without what hidden tags can't tell; `asked`: they tell at least what was found of them."""
     if not asked:
         return ExplainedWord(name, quality.photos, None, None, *[float("nan")] * 3)
     row = ExplainedWord(name, *quality[1:])
-    return row if measured else row._replace(precision=float("nan"))
+    return row if by_hidden_tags else row._replace(precision=float("nan"))
 
 
 def _topic_models(

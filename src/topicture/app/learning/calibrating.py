@@ -16,6 +16,7 @@ from topicture.annotations.shift.how_complete import Questions, fit_completeness
 from topicture.annotations.shift.marks import are_marks
 from topicture.annotations.shift.worlds import TAGS, FarWorld
 from topicture.app.learning.choosing import images_to_judge
+from topicture.app.learning.reports import not_measured
 from topicture.app.learning.training_tags import TrainingTags
 from topicture.corpus import Corpus
 from topicture.errors import CorpusError
@@ -26,9 +27,9 @@ __all__ = [
     "MOST_FAR",
     "Omissions",
     "Trusted",
-    "differing",
     "some_untagged",
     "trust",
+    "warning_of",
     "with_omissions",
     "without_promises",
 ]
@@ -51,6 +52,11 @@ class Trusted(NamedTuple):
     pairs: JudgedPairs  # those of them that may vouch for what is accepted unseen
     completeness: Completeness | None
     measured: bool = True  # whether anything was said that promises can be compared with
+
+    @property
+    def by_answers(self) -> bool:
+        """Whether that is answers alone: a photo with one such tag was never said to lack the others."""
+        return self.measured and self.calibration.marks is not None
 
 
 def trust(
@@ -244,11 +250,18 @@ def _completed(
     return found, soft
 
 
-def differing(world: FarWorld | None, calibration: Calibration) -> str:
-    """One line for people where tagged and untagged photos differ; empty where they do not."""
-    if calibration.marks is not None:
+def warning_of(found: Trusted, tags: TrainingTags, kept: Any, world: FarWorld | None) -> str:
+    """One line for people where nothing was measured, or tagged and untagged photos differ; empty elsewhere."""
+    shown, captioned = tags.shown[kept], tags.captioned[kept]
+    what = (
+        "tags" if are_marks(shown, captioned) else "groups of tags"
+    )  # as of trips, each with a place and a year
+    if not found.measured:
+        n_open = int((~captioned).sum()) * shown.shape[1]
+        return not_measured(tags.n_answers(kept), FEWEST_ANSWERS, n_open, what=what)
+    if found.calibration.marks is not None:
         return (
-            "Hardly two tags occur together, so no photo says what it lacks: only answers do. More of them "
+            f"Hardly two {what} occur together, so no photo says what it lacks: only answers do. More of them "
             "('topicture review --order random') tell more."
         )
     if world is None or world.share < MOST_FAR or world.kind == TAGS:  # no such groups were hidden

@@ -12,11 +12,10 @@ from topicture.annotations.choice.trials import N_FOLDS, HeldOut, Trial
 from topicture.annotations.shift.marks import are_marks
 from topicture.annotations.shift.worlds import TAGS, FarWorld, find_worlds
 from topicture.app.learning.calibrating import (
-    FEWEST_ANSWERS,
     Trusted,
-    differing,
     some_untagged,
     trust,
+    warning_of,
     with_omissions,
     without_promises,
 )
@@ -29,7 +28,7 @@ from topicture.app.learning.region_choice import (
     region_model_again,
     told_of,
 )
-from topicture.app.learning.reports import former_choice, learning_told, not_measured, race_told
+from topicture.app.learning.reports import former_choice, learning_told, race_told
 from topicture.app.learning.training_tags import MOST_PAIRS, TrainingTags, gather, hidden_together, moments
 from topicture.app.learning.unseen_answers import UnseenAnswers
 from topicture.app.progress import Report, Trace, silent, untold
@@ -77,6 +76,7 @@ class LearnReport:
     completeness: float | None = None  # share of the true tags that were given, once questions told
     promises: Promises | None = None  # what people have answered to suggestions, once there are some
     measured: bool = True  # else hidden tags tell nothing, and the figures of `trials` mean nothing
+    by_answers: bool = False  # measured by answers alone: hidden tags tell nothing here, either
 
 
 def learn(
@@ -176,12 +176,7 @@ def learn(
             )
         trusted = without_promises(trusted, _not_asked_about(corpus, annotator))
         report("Weighing the answers", 1, 1)
-        n_answers = training_tags.n_answers(kept)
-        measured = trusted.measured
-        warning = differing(world, trusted.calibration)
-        if not measured:
-            n_untagged = len(corpus) - int(training_tags.captioned[kept].sum())
-            warning = not_measured(n_answers, FEWEST_ANSWERS, n_untagged * corpus.n_words)
+        measured, warning = trusted.measured, warning_of(trusted, training_tags, kept, world)
         region_annotator, of_regions = None, None
         regions = regions and columns_of(corpus, "regions") is not None
         # All that models of regions know; they promise nothing of photos.
@@ -213,6 +208,7 @@ def learn(
             trusted.completeness,
             np.asarray(training_tags.truth[kept].sum(axis=0)).ravel(),
             measured=measured,
+            by_answers=trusted.by_answers,
         )
         told |= {
             "warning": warning,
@@ -262,6 +258,7 @@ def learn(
         completeness=None if trusted.completeness is None else trusted.completeness.overall,
         promises=promises_told(catalog),
         measured=measured,
+        by_answers=trusted.by_answers,
     )
 
 

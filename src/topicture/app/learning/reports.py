@@ -152,10 +152,12 @@ def learning_told(
     n_photos: NDArray[np.int64],
     *,
     measured: bool = True,
+    by_answers: bool = False,
 ) -> dict[str, Any]:
     """The report that goes into the model's folder; `n_photos` (V,) have each word by what people said.
 
-    Where nothing was measured, `pairs` are only told by the model: no figure is read from them.
+    Where nothing was measured, `pairs` are only told by the model: no figure is read from them. `by_answers`: they are
+    answers about untagged photos, and no hidden tags.
     """
     bins = [each for each in reliability(pairs) if each.n] if measured else []
     enough = thresholds(pairs, corpus.n_words, TOLD_PRECISION)
@@ -166,6 +168,7 @@ def learning_told(
         "trials": [asdict(trial)],
         "members": [_finite(asdict(member)) for member in members],
         "measured": measured,
+        "by_answers": by_answers,
         "reliability": [b._asdict() for b in bins],
         "calibration_error": calibration_error(bins) if measured else None,
         "target_precision": TOLD_PRECISION,
@@ -182,27 +185,28 @@ def learning_told(
     }
 
 
-def not_measured(n_answers: int, needed: int, possible: float = math.inf) -> str:
+def not_measured(n_answers: int, needed: int, possible: float = math.inf, *, what: str = "tags") -> str:
     """One line for people where nothing tells what is not true of a photo, and so many answers would.
 
-    `possible` is how many there could be, about the photos that are untagged.
+    `possible` is how many there could be, about the photos that are untagged; `what` never occurs together.
     """
+    why = f"no two {what} occur together, so no photo says what it lacks"
     if n_answers < needed and possible < needed:
         return (
-            "Nothing was measured: no two tags occur together, so no photo says what it lacks, and too few photos are "
-            "without tags to ask about; probabilities are guesses."
+            f"Nothing was measured: {why}, and too few photos are without tags to ask about; probabilities are "
+            "guesses."
         )
     if n_answers >= needed:
         return (
-            "Nothing was measured: no two tags occur together, so no photo says what it lacks, and hardly a photo is "
-            "without tags, to compare with those that have some; probabilities are guesses."
+            f"Nothing was measured: {why}, and hardly a photo is without tags, to compare with those that have some; "
+            "probabilities are guesses."
         )
     questions = (
         f"{needed - n_answers} {'more ' if n_answers else ''}question{'s' * (needed - n_answers != 1)}"
     )
     return (
-        "Nothing was measured yet: no two tags occur together, so no photo says what it lacks, and probabilities are "
-        f"guesses. Answer {questions} about untagged photos ('topicture review --order random'), then learn again."
+        f"Nothing was measured yet: {why}, and probabilities are guesses. Answer {questions} about untagged photos "
+        "('topicture review --order random'), then learn again."
     )
 
 
