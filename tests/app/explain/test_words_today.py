@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from photo_folder import copy_library, learn, make_library
+from photo_folder import RECIPE, copy_library, jpeg, learn, make_library, put, words_of
 
 from topicture.app.explain.evaluating import names_today
 from topicture.app.explain.explaining import explain
@@ -97,3 +97,17 @@ def test_a_report_without_a_table_is_told_by_hidden_tags(library):
         told, _ = explain(catalog, workers=0)
     assert sum(point.n for point in told.calibration) == 24 * 4
     assert told.calibration_error == pytest.approx(error)
+
+
+def test_words_that_no_model_knows_do_not_decide_what_captions_are(tmp_path):
+    """Files say a number of their own each, and nothing that can be learned: accepted words stand in for captions."""
+    for number in range(48):
+        put(tmp_path / f"photo-{number:03d}.jpg", jpeg(number, [f"no {number}"] if number < 24 else []))
+    library = Library.create(tmp_path, recipe=RECIPE)
+    library.scan()
+    for number in range(24, 44):
+        for word in set(words_of(number)):
+            library.answer(library.image(f"photo-{number:03d}.jpg"), word, "present")
+    assert library.learn("ridge", regions=False, workers=0).tagged == 20
+    explanation = library.explain(workers=0)
+    assert explanation.tagged == explanation.learned_tagged == 20

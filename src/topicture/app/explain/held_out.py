@@ -84,7 +84,9 @@ def gather_answers(
     `names` are those that words of the model have today (`evaluating.names_today`), where they have others. Raises
     CorpusError where too few photos carry one of the model's words.
     """
-    training_tags = _as_then(gather(catalog, 1), names or {}).in_words(learned.vocabulary)
+    names = {word: word for word in learned.vocabulary} if names is None else names
+    # Of no other words: whether captions suffice is to be decided as `learn` did.
+    training_tags = _as_then(gather(catalog, 1, names.values()), names).in_words(learned.vocabulary)
     photos = [Photo(image.content.hex(), catalog.root / image.path) for image in training_tags.images]
     description = describe(
         photos,
@@ -128,11 +130,9 @@ def gather_answers(
 
 def _as_then(tags: TrainingTags, names: Mapping[str, str]) -> TrainingTags:
     """The same under the names that words had when the model was learned."""
-    in_use = set(tags.vocabulary)
-    then = {now: word for word, now in names.items() if word not in in_use}
-    words = [then.get(word, word) for word in tags.vocabulary]
-    captions = [[then.get(word, word) for word in words] for words in tags.captions]
-    return replace(tags, vocabulary=Vocabulary(words), captions=captions)
+    then = {now: word for word, now in names.items()}
+    captions = [[then[word] for word in words] for words in tags.captions]
+    return replace(tags, vocabulary=Vocabulary([then[word] for word in tags.vocabulary]), captions=captions)
 
 
 def _honest(p: NDArray[np.float64], said: TrainingTags, fold_of: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ a person confirms it.
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from posixpath import dirname
 from typing import Any
@@ -219,10 +219,11 @@ def hidden_together(corpus: Corpus, images: Sequence[LivingImage]) -> NDArray[np
     )
 
 
-def gather(catalog: Catalog, min_count: int) -> TrainingTags:
+def gather(catalog: Catalog, min_count: int, words: Iterable[str] | None = None) -> TrainingTags:
     """Everything that stands in the catalog about the photos that have a file.
 
-    Raises CorpusError where there is nothing to learn from.
+    In `words`, where these are given, and else in those that are on `min_count` photos. Raises CorpusError where there
+    is nothing to learn from.
     """
     images = catalog.files.living()
     position = {image.image: i for i, image in enumerate(images)}
@@ -236,7 +237,7 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
         raise CorpusError(
             "no photo carries a tag yet: tag some with any photo manager, 'topicture import' or 'topicture tag'"
         )
-    frequent = sorted(word for word, n in counts.items() if n >= min_count)
+    frequent = sorted((word for word, n in counts.items() if n >= min_count) if words is None else words)
     if not frequent:
         raise CorpusError(f"no tag is on at least {min_count} photos; tag more, or lower --min-count")
     column = {word: i for i, word in enumerate(frequent)}
@@ -273,7 +274,7 @@ def gather(catalog: Catalog, min_count: int) -> TrainingTags:
         for (image, word), weight in drawn.items()
         if image in position and word in column
     ]
-    rare = tuple(sorted(word for word, n in counts.items() if n < min_count))
+    rare = tuple(sorted(counts.keys() - column.keys()))
     taken_back = catalog.decisions.n_taken_back()
     return TrainingTags(
         images,
