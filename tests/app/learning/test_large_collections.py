@@ -10,7 +10,9 @@ from topicture.annotations.choice.trials import HeldOut, held_out
 from topicture.annotations.shift.worlds import find_worlds
 from topicture.app.learning import choosing, learning, training_tags
 from topicture.app.learning.annotating import annotate
+from topicture.app.learning.calibrating import with_omissions
 from topicture.app.learning.training_tags import TrainingTags, gather
+from topicture.app.progress import silent
 from topicture.app.verbs.library import Library
 from topicture.corpus import Corpus, Vocabulary
 from topicture.models import base
@@ -100,6 +102,39 @@ def test_a_named_model_is_judged_on_a_part_of_many(library, monkeypatch):
     monkeypatch.setattr(choosing, "MOST_ANSWERS", 0)
     monkeypatch.setattr(choosing, "FEWEST_JUDGED", 30)
     assert 0 < library.learn("knn", regions=False, workers=0).trials[0].mean <= 1
+
+
+def test_what_people_judged_is_among_the_part_though_no_model_learns_from_it(rng, monkeypatch):
+    captions = (rng.permuted(np.tile([True, True, False], (400, 1)), axis=1)) & (np.arange(400) < 100)[
+        :, None
+    ]
+    corpus = Corpus.from_arrays(captions.astype(float), descriptor=rng.normal(size=(400, 8)))
+    judged = np.arange(400) < 110
+    monkeypatch.setattr(choosing, "MOST_ANSWERS", 0)
+    monkeypatch.setattr(choosing, "FEWEST_JUDGED", 60)
+    scores = choosing.choose_and_fit(corpus, "ridge", judged, budget_seconds=10, seed=0, report=silent).scores
+    assert len(scores.rows) == 60
+    assert set(range(100, 110)) <= set(scores.rows.tolist())
+    assert scores.p[judged[scores.rows]].any(axis=1).all()
+
+
+def test_photos_that_questions_were_about_tell_how_complete_tags_are(rng, monkeypatch):
+    """However many other photos are tagged, and none of them is asked of a model."""
+    looks = rng.normal(size=(600, 8))
+    true = looks[:, :3] + 0.5 * rng.normal(size=(600, 3)) > 0
+    given = true & (rng.random(true.shape) < 0.5)
+    given[:, 0] |= ~given.any(axis=1)
+    corpus = Corpus.from_arrays(given.astype(float), descriptor=looks)
+    asked = np.zeros_like(given)
+    asked[tuple(rng.permutation(np.argwhere(~given))[:40].T)] = True
+    said, no = given | (asked & true), asked & ~true
+    words = [[corpus.vocabulary[w] for w in np.flatnonzero(row)] for row in said]
+    everything, tagged = np.arange(600), np.ones(600, bool)
+    tags = TrainingTags([], corpus.vocabulary, words, said, np.ones_like(given), no, tagged, given, asked, ())
+    monkeypatch.setattr(choosing, "MOST_ANSWERS", 0)
+    monkeypatch.setattr(choosing, "FEWEST_JUDGED", 80)
+    found = with_omissions(corpus, tags, everything, ["shoot"] * 600, everything, 0)
+    assert found.corpus.completeness is not None
 
 
 def test_blocks_and_postings_suggest_and_find_the_same(library, monkeypatch, looked_at):

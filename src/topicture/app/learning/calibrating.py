@@ -128,7 +128,8 @@ def with_omissions(
     view = next((name for name in VIEWS if getattr(corpus, name) is not None), None)
     if view is None or int(tags.asked[kept].sum()) < FEWEST_QUESTIONS:
         return Omissions(corpus)
-    some = images_to_judge(corpus, seed)
+    asked = np.asarray(tags.asked[kept].sum(axis=1)).ravel() > 0
+    some = images_to_judge(corpus, asked, seed)
     rows = np.arange(len(corpus)) if some is None else some
     near = held_out(
         lambda: make_annotator("ridge", view=view),

@@ -86,7 +86,7 @@ def choose_and_fit(
         known = known_of(corpus, auto.hidden_, hidden, None if again is None else again.known)
         return Chosen(auto, found.trial, found.members, found.held_out, far, known)
     annotator = fit(model, corpus, "Learning", report, trace)
-    rows = images_to_judge(corpus, seed)
+    rows = images_to_judge(corpus, judged, seed)
     asked: Any = slice(None) if rows is None else rows
     found_again = held_out_again(
         annotator,
@@ -102,13 +102,17 @@ def choose_and_fit(
     return Chosen(annotator, judge(model, corpus, scores), [], scores, far)
 
 
-def images_to_judge(corpus: Corpus, seed: int) -> NDArray[np.int64] | None:
-    """Images that a model is judged on, and learns from for that, where all are too many; tagged ones first."""
+def images_to_judge(corpus: Corpus, judged: NDArray[np.bool_], seed: int) -> NDArray[np.int64] | None:
+    """Images that a model is judged on, and learns from for that, where all are too many; tagged ones first.
+
+    Of the tagged ones, and of the others, those that people `judged` (D,) come first: few answers teach no model, and
+    are all that promises are corrected by.
+    """
     most = max(MOST_ANSWERS // corpus.n_words, FEWEST_JUDGED)
     if len(corpus) <= most:
         return None
     order = np.random.default_rng(seed).permutation(len(corpus))
-    order = order[np.lexsort([~corpus.answered[order], ~corpus.tagged[order]])]
+    order = order[np.lexsort([~(judged | corpus.answered)[order], ~corpus.tagged[order]])]
     n_tagged = min(int(corpus.tagged.sum()), 3 * most // 4)
     others = order[int(corpus.tagged.sum()) :][: most - n_tagged]
     return np.sort(np.concatenate([order[:n_tagged], others]))
