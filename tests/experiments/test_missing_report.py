@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from topicture_experiments.missing import libraries, report, work
+from topicture_experiments.missing import libraries, page, report, work
 from topicture_experiments.missing.libraries import Photos, library, without_tags
 from topicture_experiments.missing.work import Task
 from topicture_experiments.shared.ranking import evened, ranked
@@ -69,6 +69,15 @@ def test_every_part_is_measured_and_the_page_shows_it(small, tmp_path):
     # Promises against the truth, not against what was given; the toy's test photos are of two folders, both untagged.
     assert np.mean(now) < np.mean(before)
     assert sum(one["now"]["probable"] for one in left) > sum(one["before"]["probable"] for one in left)
+
+
+def test_nothing_is_claimed_where_evaluate_claims_nothing(small):
+    """Before 100 answers about tags that never occur together; a page may hold draws of both kinds."""
+    found = work.do(None, "", Task("personal", 0, "ridge"))
+    assert (found["now"]["claimed"], found["answers"]["claimed"]) == (None, None)
+    measured = {**found["answers"], "error": 0.02, "claimed": 0.07}
+    assert page._verdict("both", [found["answers"], measured]).endswith("claims are 5.0 points off")
+    assert "claims" not in page._verdict("neither", [found["now"], found["answers"]])
 
 
 def test_what_was_accepted_in_bulk_is_not_accepted_again(small):

@@ -141,8 +141,8 @@ def _verdict(name: str, found: Runs) -> str:
     error = float(np.mean([one["error"] for one in found]))
     if error > MOST_ERROR:
         faults.append(f"promises are {100 * error:.1f} points off")
-    gap = float(np.mean([abs(one["error"] - one["claimed"]) for one in found])) if _claimed(found) else 0
-    if gap > MOST_ERROR:
+    gaps = [abs(one["error"] - one["claimed"]) for one in found if one["claimed"] is not None]
+    if gaps and (gap := float(np.mean(gaps))) > MOST_ERROR:
         faults.append(f"claims are {100 * gap:.1f} points off")
     return f"{name}: " + (", ".join(faults) if faults else "holds")
 

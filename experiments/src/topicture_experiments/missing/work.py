@@ -176,7 +176,7 @@ def _promises(made: Library, task: Task) -> dict[str, Any]:
     after = _now(made, _models(made, task.model, answers), answers)
     return {
         "before": judged(_before(made, models), made.truth, open_),
-        "now": judged(now, made.truth, open_, measured=now.trusted.calibration.marks is None),
+        "now": judged(now, made.truth, open_),
         "answers": judged(after, made.truth, open_ & ~answers),
         "yes": float(made.truth[answers].mean()),
         "world": None if now.world is None else [now.world.kind, now.world.share],
@@ -193,14 +193,11 @@ def _asked(presence: np.ndarray, open_: np.ndarray) -> np.ndarray:
 
 
 def judged(
-    told: Told,
-    truth: np.ndarray,
-    open_: np.ndarray,
-    below: np.ndarray | None = None,
-    *,
-    measured: bool = True,
+    told: Told, truth: np.ndarray, open_: np.ndarray, below: np.ndarray | None = None
 ) -> dict[str, Any]:
     """Accepted and right at the asked precisions, promised and true, and what `evaluate` claims, None for nothing."""
+    claims = told.pairs if told.trusted is None else told.trusted.judged
+    measured = told.trusted is None or told.trusted.measured
     accepted = []
     for asked in ASKED:
         least = thresholds(told.pairs.above(0.02), truth.shape[1], asked, below=below)
@@ -212,9 +209,7 @@ def judged(
         "map": _mean_average_precision(told.presence, truth, open_),
         "bins": [list(b) for b in bins],
         "error": calibration_error(bins),
-        "claimed": calibration_error(reliability(told.pairs if told.trusted is None else told.trusted.judged))
-        if measured
-        else None,
+        "claimed": calibration_error(reliability(claims)) if measured else None,
     }
 
 
