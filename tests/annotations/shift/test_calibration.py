@@ -497,7 +497,11 @@ def test_where_nearly_all_photos_have_an_answer_those_without_caption_are_compar
     evidence = Evidence(corpus, said, known, captioned, near, rejected=answered[:, None] & ~truth)
     made, *_ = calibrate(evidence)
     assert made.marks is not None
-    np.testing.assert_array_equal(unlabelled[0], ~corpus.tagged)
+    np.testing.assert_array_equal(unlabelled[0], ~captioned)
+    calibrate(evidence._replace(whole=False, known=known & ~(np.arange(len(corpus)) % 2 == 1)[:, None]))
+    assert not (
+        unlabelled[1] & answered & (np.arange(len(corpus)) % 2 == 0)
+    ).any()  # of millions they are few
     open_ = ~corpus.tagged
     told = made.marks(look_rows(corpus, made.centre))[open_]
     assert told.sum() == pytest.approx(truth[open_].sum(), rel=0.4)
@@ -626,6 +630,43 @@ def test_marks_are_learned_from_what_stands_in_for_captions(rng):
     )  # no less a yes than a no
     told, left = made(scores.p, corpus)[:, 0], ~given & ~rejected
     assert told[left & has].mean() > told[left & ~has].mean() + 0.3
+
+
+def asked_about_the_likeliest(rng, n_asked):
+    """Looks half tell a tag on 300 of 1,200 photos; 40 have it as a caption, the likeliest others were asked about."""
+    looks = rng.standard_normal((1200, 40))
+    scores = looks[:, 0] + 0.5 * rng.standard_normal(1200)
+    has = scores >= np.sort(scores)[-300]
+    captioned = np.isin(np.arange(1200), rng.permutation(np.flatnonzero(has))[:40])
+
+    def told(asked, shown):
+        corpus = Corpus.from_arrays(
+            sparse.csr_array(shown[:, None].astype(float)),
+            image_ids=[f"{i:04d}" for i in range(1200)],
+            descriptor=looks,
+        )
+        said, no = (captioned | (asked & has))[:, None], (asked & ~has)[:, None]
+        near = HeldOut(np.ones((1200, 1)), np.where(shown, np.arange(1200) % 3, -1))
+        evidence = Evidence(corpus, said, said | no, captioned, near, rejected=no)
+        marks = calibrate(evidence)[0].marks
+        return marks(look_rows(corpus, looks.mean(axis=0)))[:, 0]
+
+    before = told(np.zeros(1200, bool), captioned)
+    asked = np.isin(np.arange(1200), np.argsort(-np.where(captioned, 0, before))[:n_asked])
+    return has, captioned, asked, before, told
+
+
+@pytest.mark.parametrize("n_asked", [100, 300])
+def test_photos_do_not_rank_higher_because_the_likeliest_were_asked_about(rng, n_asked):
+    _, captioned, asked, before, told = asked_about_the_likeliest(rng, n_asked)
+    np.testing.assert_allclose(told(asked, captioned), before)  # captions say what they said
+
+
+@pytest.mark.parametrize("n_asked", [100, 300])
+def test_what_is_told_does_not_collapse_where_accepted_words_stand_in_for_captions(rng, n_asked):
+    has, captioned, asked, _, told = asked_about_the_likeliest(rng, n_asked)
+    left, after = ~captioned & ~asked, told(asked, captioned | (asked & has))
+    assert 0.2 < after[left].sum() / has[left].sum() < 1.2
 
 
 @pytest.mark.parametrize("burst", [1, 4])

@@ -90,9 +90,10 @@ def test_a_tagged_photo_is_scored_as_if_it_were_untagged(rng, monkeypatch):
     monkeypatch.setattr(shift_marks, "RIDGES", (2.0,))
     by_rank = []
 
-    def noted(ranks, n):
+    def noted(ranks, n, n_tagged):
+        assert n_tagged == len(ranks)
         by_rank.append((np.sort(ranks), n))
-        return presence_by_rank(ranks, n)
+        return presence_by_rank(ranks, n, n_tagged)
 
     monkeypatch.setattr(shift_marks, "presence_by_rank", noted)
     unlabelled = ~given.any(axis=1)
@@ -112,6 +113,23 @@ def test_a_tagged_photo_is_scored_as_if_it_were_untagged(rng, monkeypatch):
         found, n = by_rank[word]
         assert n == unlabelled.sum()
         np.testing.assert_array_equal(found, np.sort(ranks))
+
+
+def test_accepted_photos_are_no_random_sample_where_captions_are(rng, monkeypatch):
+    """They rank among those without a caption, and add to how many are known; of two captions, they are the sample."""
+    rows, _, given = looks(rng, n_tags=2, n_each=60, n_others=100, n_columns=40)
+    captioned = given & (np.arange(len(rows)) % 2 == 0)[:, None]
+    captioned[np.flatnonzero(captioned[:, 1])[2:], 1] = False
+    seen = []
+
+    def noted(ranks, n, n_tagged):
+        seen.append((len(ranks), n, n_tagged))
+        return presence_by_rank(ranks, n, n_tagged)
+
+    monkeypatch.setattr(shift_marks, "presence_by_rank", noted)
+    fit_marks(rows, given, ~captioned.any(axis=1))
+    n = len(rows) - captioned.sum()
+    assert seen == [(captioned[:, 0].sum(), n, 40), (40, n, 40)]
 
 
 def test_answered_photos_are_told_what_they_would_be_without_the_words_of_their_group(rng, monkeypatch):

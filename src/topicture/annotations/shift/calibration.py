@@ -154,16 +154,15 @@ def _marked(
     if not apart and (evidence.world is None or evidence.world.kind != TAGS):
         return None
     looks = look_rows(evidence.corpus, centre)
-    unlabelled: Bools = np.asarray(~evidence.known.any(axis=1))
-    if evidence.untagged is not None and unlabelled.sum() < len(evidence.untagged.p):
+    # With those that people were asked about: they rank high, and without them all others would seem to. In a part of
+    # a collection they would be too many.
+    silent: Bools = np.asarray(~evidence.known.any(axis=1))
+    unlabelled: Bools = ~np.asarray(evidence.captioned) if evidence.whole else silent
+    if evidence.untagged is not None and silent.sum() < len(evidence.untagged.p):
         looks = np.vstack([looks, look_rows(evidence.untagged.corpus, centre)])
         given = np.vstack([given, np.zeros(evidence.untagged.p.shape, bool)])
         unlabelled = np.append(np.zeros(len(unlabelled), bool), np.ones(len(evidence.untagged.p), bool))
-    if unlabelled.sum() < FEWEST_UNTAGGED:  # of most photos something was answered: not what else is there
-        unlabelled[: len(evidence.captioned)] |= ~evidence.captioned & ~given[: len(evidence.captioned)].any(
-            axis=1
-        )
-    if unlabelled.sum() < FEWEST_UNTAGGED:
+    if (unlabelled & ~given.any(axis=1)).sum() < FEWEST_UNTAGGED:
         return None
     marks, without = fit_marks_apart(looks, given, unlabelled, about, _groups(evidence)[about])
     told = marks(looks[unlabelled][:MOST_COUNTED])

@@ -37,6 +37,7 @@ class Evidence(NamedTuple):
         what is true
     answered : (D, V) verdicts that are a sample of what is promised; None: all on photos without a caption
     groups : (D,) photos that tell each other's tags, such as bursts; None: each by itself
+    whole : the corpus holds all photos; of a large collection those that people judged, and few others
     """
 
     corpus: Corpus
@@ -52,3 +53,4 @@ class Evidence(NamedTuple):
     shown: Any = None
     answered: Any = None
     groups: Any = None
+    whole: bool = True

@@ -13,7 +13,10 @@ Let u be the number of unlabelled photos that have a higher f than a photo: its 
 n_w being the number of unlabelled photos with the tag. Tagged photos are thought a random sample of those with the tag:
 their ranks, each with the score that it would have had untagged, (1 - h_i) times the one with the photo left out, have
 the density P(u) / n_w. P is its mean under the posterior of a and b, ln a flat and ln b ~ N(ln 1.8, 0.16), on a grid.
-An accepted word that stands in for a caption is an answer as well: its photo is judged by what is told without it.
+
+Photos that people were asked about stay among the unlabelled: they were asked about because they rank high, and without
+them all that is left would seem to. An accepted word that stands in for a caption is such an answer: its photo has its
+rank as if it carried no word, and is no random sample where captions of owners are.
 
 How pure the first ranks are, `top`, no tagged photo can tell: it cancels in the density. What tags of libraries showed
 (section on photos that are no random sample in docs/models.md) stands in until answers correct it (`answered`). Where
@@ -58,6 +61,7 @@ _MOST_TOGETHER = 0.05  # share of tagged photos that may carry two words
 _SLOPES = np.geomspace(1.2, 8.0, 25)  # b
 _USUAL_SLOPE, _SLOPE_DEVIATION = 1.8, 0.4
 _N_WIDTHS, _N_RANKS = 80, 100
+_FEWEST_CAPTIONS = 3  # with a word, that others which were accepted need not stand in for
 
 
 class Marks(NamedTuple):
@@ -98,7 +102,7 @@ def are_marks(given: Any, captioned: Bools | None = None) -> bool:
 
 
 def fit_marks(rows: Any, given: Bools, unlabelled: Bools) -> Marks:
-    """From unit rows (D, L), the words that photos carry (D, V), and which photos carry none, (D,)."""
+    """From unit rows (D, L), the words that photos carry (D, V), and which photos have no caption, (D,)."""
     return fit_marks_apart(rows, given, unlabelled, np.zeros(0, np.int64), np.zeros(0, np.int64))[0]
 
 
@@ -124,10 +128,12 @@ def fit_marks_apart(
     at = np.unique(np.round(np.geomspace(1, n, _N_RANKS)).astype(np.int64)) - 1
     scores, presence = np.empty((2, y.shape[1], len(at)))
     for word in range(y.shape[1]):
-        others = np.sort(f[unlabelled, word])
-        ranks = n - np.searchsorted(others, untagged[given[:, word], word])
+        others, sample = np.sort(untagged[unlabelled, word]), given[:, word] & ~unlabelled
+        if sample.sum() < _FEWEST_CAPTIONS:
+            sample = given[:, word]
+        ranks = n - np.searchsorted(others, untagged[sample, word], side="right")
         scores[word] = others[::-1][at][::-1]
-        presence[word] = presence_by_rank(ranks, n)(at)[::-1]
+        presence[word] = presence_by_rank(ranks, n, int(given[:, word].sum()))(at)[::-1]
     marks, apart = Marks(middle, axes, weights, offset, scores, presence), f[answered]
     carrying = y[answered].any(axis=1)
     for block in blocks(len(answered), 8 * int(carrying.sum())):
@@ -137,8 +143,11 @@ def fit_marks_apart(
     return marks, marks.of_scores(apart)
 
 
-def presence_by_rank(ranks: Any, n_unlabelled: int) -> Any:
-    """P as a function of ranks, from those of tagged photos (n,) among unlabelled ones."""
+def presence_by_rank(ranks: Any, n_unlabelled: int, n_tagged: int = 0) -> Any:
+    """P as a function of ranks, from those of tagged photos (n,) among unlabelled ones.
+
+    `n_tagged` photos are known to have the tag, if more than these.
+    """
     widths = np.geomspace(0.5, 2 * n_unlabelled, _N_WIDTHS)
     a, b = (grid.ravel() for grid in np.meshgrid(widths, _SLOPES))  # (W,)
     every, weight = _spread_out(n_unlabelled)
@@ -148,7 +157,9 @@ def presence_by_rank(ranks: Any, n_unlabelled: int) -> Any:
     log_density -= (np.log(b) - np.log(_USUAL_SLOPE)) ** 2 / (2 * _SLOPE_DEVIATION**2)
     posterior = np.exp(log_density - log_density.max())
     posterior /= posterior.sum()
-    usual = _USUAL_SIZE * max(len(seen), 1) / sizes  # of a word that no photo shows, one is thought to
+    usual = (
+        _USUAL_SIZE * max(len(seen), n_tagged, 1) / sizes
+    )  # of a word that no photo shows, one is thought to
     pure = (b / _STEEP) ** _HOW_STEEP * np.exp(
         -(np.minimum(np.log(usual), 0) ** 2) / (2 * _SIZE_DEVIATION**2)
     )

@@ -71,13 +71,14 @@ def trust(
     untagged: Untagged | None = None,
     first: HeldOut | None = None,
     groups: Any = None,
+    whole: bool = True,
     seed: int = 0,
 ) -> Trusted:
     """Calibrate the answers of models that had not seen the tags; `kept` are the rows of `tags` in the corpus.
 
     `untagged` is what the model itself says of some untagged photos, for where these are unlike the tagged ones, and
     `first` what was told of the photos before captions were completed (`with_omissions`). `groups` (D,) are photos that
-    tell each other's tags.
+    tell each other's tags. Not `whole`: the corpus is the part of a large collection that models were asked about.
     """
     truth, known, captioned = tags.truth[kept], tags.known[kept], tags.captioned[kept]
     completeness = None
@@ -100,6 +101,7 @@ def trust(
         tags.shown[kept],
         tags.answered[kept],
         groups,
+        whole,
     )
     calibration, judged, pairs = calibrate(evidence, seed=seed)
     # Where no two tags occur together, a photo without one was never said to lack it: only answers vouch for others.

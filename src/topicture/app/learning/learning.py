@@ -287,7 +287,8 @@ def _trusted(
     # Of all photos: those that there are answers for are tagged.
     if world is not None or are_marks(tags.shown[kept], tags.captioned[kept]):
         untagged = some_untagged(corpus, tags.judged[kept], places, annotator.annotate, seed)
-    if len(corpus) * corpus.n_words <= MOST_PAIRS:
+    whole = len(corpus) * corpus.n_words <= MOST_PAIRS
+    if whole:
         near, far = near.for_all(len(corpus)), None if far is None else far.for_all(len(corpus))
     else:
         rows = np.arange(len(corpus)) if near.rows is None else near.rows
@@ -296,7 +297,7 @@ def _trusted(
         corpus, tags, kept = near.of(corpus), tags.at(np.asarray(kept)[rows]), np.arange(len(rows))
         places, groups = [places[row] for row in rows], groups[rows]
     also: Any = {"places": places, "untagged": untagged, "first": first, "groups": groups, "seed": seed}
-    return trust(corpus, tags, kept, near, far, world, **also)
+    return trust(corpus, tags, kept, near, far, world, whole=whole, **also)
 
 
 def look_at(
