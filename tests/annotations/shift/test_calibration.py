@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from topicture.annotations.choice.presence import JudgedPairs, thresholds
 from topicture.annotations.choice.trials import HeldOut
-from topicture.annotations.shift import calibration
+from topicture.annotations.shift import calibration, denials
 from topicture.annotations.shift.answered import (
     SPREADS,
     Answered,
@@ -21,12 +21,11 @@ from topicture.annotations.shift.answered import (
     together_as_one,
 )
 from topicture.annotations.shift.calibration import (
-    _without_own_answers,
     calibrate,
     no_better_than_answers,
 )
 from topicture.annotations.shift.calibration_files import calibration_arrays, calibration_of, misfits
-from topicture.annotations.shift.denials import fit_denials
+from topicture.annotations.shift.denials import fit_denials, without_own_answers
 from topicture.annotations.shift.evidence import Evidence, Untagged
 from topicture.annotations.shift.marks import fit_marks_apart
 from topicture.annotations.shift.pooling import grouped, pooled
@@ -160,6 +159,30 @@ def test_how_many_were_rejected_teaches_no_term(rng):
     rows, present = rng.standard_normal((1000, 3)), (np.arange(1000) < 200)[:, None]
     told = fit_denials(rows, present, ~present)(np.full((1000, 1), 0.5), rows)
     assert logit(told).mean() == pytest.approx(0, abs=0.15)
+
+
+@pytest.mark.parametrize("looks_tell", [False, True])
+def test_only_terms_of_looks_that_other_answers_bear_out_are_kept(rng, looks_tell):
+    """What is told is right, or misses a half of what looks would tell; then the likeliest suggestions are answered."""
+    looks = rng.standard_normal((2000, 40))
+    scores = rng.normal(-1, 2, (2000, 4))
+    truth = rng.random(scores.shape) < expit(scores + 4 * looks_tell * looks[:, :4])
+    captioned = np.arange(2000) < 400
+    given = truth & captioned[:, None]
+    corpus = Corpus.from_arrays(
+        sparse.csr_array(given.astype(float)), image_ids=[f"{i:04d}" for i in range(2000)], descriptor=looks
+    )
+    near = HeldOut(expit(scores), np.where(captioned, np.arange(2000) % 3, -1))
+    open_ = np.where(captioned[:, None], -np.inf, scores)
+    asked = open_ >= np.sort(open_, axis=0)[-400]  # of every word
+    known = asked | captioned[:, None]
+    rejected = asked & ~truth
+    assert (rejected.sum(axis=0) >= 20).all()
+    made, *_ = calibrate(Evidence(corpus, truth & known, known, captioned, near, rejected=rejected))
+    assert len(made.denials.words) == 4 if looks_tell else len(made.denials.words) <= 1
+    told, left = made(near.p, corpus), ~known
+    if not looks_tell:
+        assert told[left].sum() == pytest.approx(truth[left].sum(), rel=0.15)
 
 
 @pytest.fixture
@@ -355,7 +378,7 @@ def test_answers_do_not_vouch_for_themselves_where_tags_are_marks(rng, monkeypat
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_no_answer_is_judged_by_looks_that_it_has_taught(rng, marked):
+def test_no_answer_is_judged_by_looks_that_it_has_taught(rng, marked, monkeypatch):
     """Answers by chance: were each judged by the term that it had a part in, yes would be told from no."""
     n, n_answered = 600, 200
     looks, truth = rng.standard_normal((n, 40)), rng.random((n, 2)) < 0.5
@@ -367,6 +390,8 @@ def test_no_answer_is_judged_by_looks_that_it_has_taught(rng, marked):
     )
     scores = HeldOut(rng.dirichlet([1, 1], n), np.where(captioned, np.arange(n) % 3, -1))
     evidence = Evidence(corpus, captions, np.repeat(captioned[:, None], 2, axis=1), captioned, scores)
+    monkeypatch.setattr(denials, "log_evidence", lambda *_: next(steps))  # of looks that tell nothing
+    steps = iter(range(99))
     made, pairs, _ = calibrate(with_answers(evidence, truth, answered))
     assert (made.marks is not None) == marked
     assert len(made.denials.words) == 2
@@ -699,9 +724,9 @@ def test_no_answer_is_judged_by_a_term_that_it_has_taught(rng):
     looks, rows = rng.standard_normal((90, 12)), np.arange(90)
     present = rng.random((90, 2)) < 0.4
     presence = np.full((90, 2), 0.5)
-    told = _without_own_answers(presence, looks, present, ~present, rows, rows % 3)
+    told = without_own_answers(presence, looks, present, ~present, rows, rows % 3)
     third = (rows % 3 == 1)[:, None]
     turned = np.where(third, ~present, present)
-    again = _without_own_answers(presence, looks, turned, ~turned, rows, rows % 3)
+    again = without_own_answers(presence, looks, turned, ~turned, rows, rows % 3)
     np.testing.assert_array_equal(again[third[:, 0]], told[third[:, 0]])
     assert (again[~third[:, 0]] != told[~third[:, 0]]).any()

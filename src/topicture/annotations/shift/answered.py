@@ -38,6 +38,7 @@ __all__ = [
     "fit_answered",
     "fit_posterior",
     "fit_spread",
+    "log_evidence",
     "parts_of",
     "together_as_one",
 ]
@@ -196,6 +197,11 @@ def fit_spread(samples: Sequence[Sample], n_words: int, among: Sequence[Spread] 
     told = [one.at(kept) for one in samples if (kept := one.presence >= _LEAST_TOLD).any()]
     evidence = [sum(_fit(one, n_words, spread).log_evidence for one in told) for spread in among]
     return among[int(np.argmax(evidence))] if told else Spread()
+
+
+def log_evidence(sample: Sample, n_words: int, spread: Spread) -> float:
+    """How well what was promised goes with what was answered, whatever the map makes of it."""
+    return _fit(sample, n_words, spread).log_evidence
 
 
 def _fit(sample: Sample, n_words: int, spread: Spread) -> _Fit:

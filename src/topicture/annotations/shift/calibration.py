@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from topicture.annotations.choice.presence import JudgedPairs, Presence, cross_fitted, fit_presence
 from topicture.annotations.choice.trials import HeldOut
 from topicture.annotations.shift.answered import (
-    N_PARTS,
     TOLD_SPREADS,
     Answered,
     Posterior,
@@ -32,7 +31,13 @@ from topicture.annotations.shift.answered import (
     parts_of,
     together_as_one,
 )
-from topicture.annotations.shift.denials import FEWEST_REJECTIONS, Denials, fit_denials
+from topicture.annotations.shift.denials import (
+    FEWEST_REJECTIONS,
+    Denials,
+    borne_out,
+    fit_denials,
+    without_own_answers,
+)
 from topicture.annotations.shift.evidence import Evidence
 from topicture.annotations.shift.marks import COUNTED_ON, MOST_COUNTED, Marks, are_marks, fit_marks_apart
 from topicture.annotations.shift.pooling import SUGGESTED, grouped, joined, pooled
@@ -228,10 +233,13 @@ def _with_answers(
     presence = found.near(p) if of_marks is None else of_marks
     if found.far is not None and far_share is not None:
         presence = _mixture(presence, found.far(p), far_share[rows])
-    if len(rows) and len(found.denials.words):
-        presence = _without_own_answers(presence, looks, present, rejected, rows, parts_of(groups[rows]))
     here = asked[rows]
     group = groups[rows][np.nonzero(here)[0]]
+    if len(rows) and len(found.denials.words):
+        denied = without_own_answers(presence, looks, present, rejected, rows, parts_of(groups[rows]))
+        kept = borne_out(found.denials.words, presence, denied, evidence.truth[rows], here, groups[rows])
+        found = found._replace(denials=found.denials.at(kept))
+        presence[:, found.denials.words] = denied[:, found.denials.words]
     answers = JudgedPairs.of(presence, np.asarray(evidence.truth[rows], np.float64), here)
     sample = Sample(answers.presence, answers.word, answers.truth, together_as_one(group, answers.word))
     spread = fit_spread([sample], present.shape[1], TOLD_SPREADS)
@@ -290,19 +298,6 @@ def no_better_than_answers(
         sure = np.searchsorted(-own.presence, -presence[mine], side="right")  # answers at least as sure
         n, hits = (np.append(0.0, np.cumsum(part))[sure] for part in (own.counted, own.counted * own.truth))
         found[mine] = np.minimum(bound[mine], (hits + OWN_ANSWERS * bound[mine]) / (n + OWN_ANSWERS))
-    return found
-
-
-def _without_own_answers(
-    presence: Floats, looks: Any, present: Bools, rejected: Bools, rows: Any, part_of: NDArray[np.int64]
-) -> Floats:
-    """Presence (n, V) of photos that answers are about, with terms learned from the answers of other parts."""
-    found = presence.copy()
-    for part in range(N_PARTS):
-        others = np.ones(len(looks), bool)
-        others[rows[part_of == part]] = False
-        denials = fit_denials(looks[others], present[others], rejected[others])
-        found[part_of == part] = denials(presence[part_of == part], looks[rows[part_of == part]])
     return found
 
 
