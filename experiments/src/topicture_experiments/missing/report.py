@@ -25,7 +25,7 @@ LEFT_OUT = ("random 40%", "random 20%", "biased 40%", "biased 20%")
 MODELS = ("knn", "ridge")
 FIRST_DRAW = 10  # constants were chosen on draws 0 to 5
 # First draws of what was mended after a look at earlier ones.
-LATER = {"personal": 50, "folders": 70, **dict.fromkeys(LEFT_OUT, 120)}
+LATER = {"personal": 90, "folders": 70, **dict.fromkeys(LEFT_OUT, 120)}
 N_DRAWS, N_DRAWS_OF_BLENDS = 10, 5
 N_DRAWS_LEFT_OUT = 12  # so that small gains are told from chance
 
