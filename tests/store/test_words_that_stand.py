@@ -162,6 +162,23 @@ def test_a_keyword_that_is_back_brings_back_no_verdict_of_an_undone_merge(catalo
     assert verdicts(catalog, image)["tiger"] == ("present", "file")
 
 
+def test_keywords_that_are_back_take_no_longer_however_much_was_undone(catalog):
+    image = add(catalog)
+    words = WordSource(PHOTO, frozenset(f"word {n}" for n in range(20)))
+    work = []
+    catalog.file_words.update("a.jpg", image, [words])
+    for n_undone in (0, 500):
+        for _ in range(n_undone):
+            decide(catalog, image, "cat")
+            catalog.decisions.undo()
+        catalog.file_words.update("a.jpg", image, [WordSource(PHOTO)])
+        work.append(0)
+        catalog.database.connection.set_progress_handler(lambda: work.append(work.pop() + 1), 100)
+        assert len(catalog.file_words.update("a.jpg", image, [words]).returned) == 20
+        catalog.database.connection.set_progress_handler(None, 0)
+    assert work[1] < 2 * work[0]
+
+
 # --- Done again -----------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
 """The steps in which the log of decisions grows: what is done at once is one step, and is undone as one."""
 
+import json
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from topicture.store.database import Database
 
@@ -87,9 +88,13 @@ def to_do_again(database: Database, number: int | None = None) -> list[tuple[int
     return [row for each in undone for row in database.execute(query, (each,)).fetchall()]
 
 
-def undone_steps(database: Database) -> set[int]:
-    """The numbers of all steps that were undone; what was done again is a step of its own."""
-    rows = database.execute("SELECT undoes FROM batches WHERE undoes IS NOT NULL")
+def undone_steps(database: Database, among: Iterable[int] | None = None) -> set[int]:
+    """The numbers of all steps, or of those among some, that were undone; what was done again is a step of its own."""
+    if among is None:
+        rows = database.execute("SELECT undoes FROM batches WHERE undoes IS NOT NULL")
+    else:
+        query = "SELECT undoes FROM batches WHERE undoes IN (SELECT value FROM json_each(?))"
+        rows = database.execute(query, (json.dumps(list(among)),))
     return {number for (number,) in rows}
 
 
