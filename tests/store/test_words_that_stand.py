@@ -114,6 +114,18 @@ def test_a_second_deletion_stands_when_the_first_use_of_the_word_is_undone(catal
     assert catalog.decisions.deleted_words() == {"cat"}
 
 
+def test_a_merge_done_again_is_no_later_use_of_a_word_deleted_since(catalog):
+    image = add(catalog)
+    merged = catalog.words.merge(["cat"], "dog").step
+    delete(catalog, "dog")
+    catalog.decisions.undo(merged)
+    catalog.decisions.redo(merged)
+    assert "dog" in catalog.decisions.deleted_words()
+    catalog.file_words.update("a.jpg", image, [WordSource(PHOTO, frozenset({"dog"}))])
+    catalog.decisions.undo()
+    assert "dog" in catalog.decisions.deleted_words()
+
+
 def test_a_word_given_twice_is_deleted_again_once_both_are_undone(catalog):
     delete(catalog, "cat")
     first, _ = decide(catalog, add(catalog), "cat"), decide(catalog, add(catalog, "b"), "cat")
@@ -306,6 +318,7 @@ def test_words_are_deleted_by_the_steps_that_stand(tmp_path_factory, deeds):
 @settings(max_examples=60, deadline=None)
 @example(deeds=[("policy", "cat", ("never", None)), ("policy", "cat", ("suggest", None)), ("undo", 0)])
 @example(deeds=[("delete", "cat"), ("parent", "dog", "cat"), ("undo", 0)])
+@example(deeds=[("parent", "dog", "cat"), ("delete", "cat"), ("undo", 0), ("undo", None)])
 @given(deeds=st.lists(st.one_of(POLICY, PARENT, DELETE, GIVE, MERGE, BACK, BACK), max_size=14))
 def test_what_was_undone_out_of_turn_is_done_again_as_it_was(tmp_path_factory, deeds):
     with Catalog.create(tmp_path_factory.mktemp("photos")) as catalog:

@@ -121,6 +121,6 @@ def not_done_again(numbers: Collection[int], undone: Collection[int], first: dic
 
 def steps_since(database: Database, number: int, undone: Collection[int], first: dict[int, int]) -> set[int]:
     """The steps after another one that stand; what did an earlier step again is as old as that."""
-    rows = database.execute("SELECT id FROM batches WHERE id > ? AND source != 'undo'", (number,)).fetchall()
     than = first.get(number, number)
+    rows = database.execute("SELECT id FROM batches WHERE id > ? AND source != 'undo'", (than,)).fetchall()
     return {each for (each,) in rows if each not in undone and first.get(each, each) > than}
