@@ -96,8 +96,8 @@ def move_back(
     for word, target in merged:
         (text,) = database.execute("SELECT word FROM words WHERE id = ?", (target,)).fetchone()
         rows = database.execute(
-            "SELECT DISTINCT d.image, d.batch FROM batches AS b CROSS JOIN decisions AS d "
-            "ON d.word = ? AND d.batch = b.id WHERE b.id > ? AND b.source = 'undo' "
+            "SELECT DISTINCT d.image, d.batch FROM decisions AS d CROSS JOIN batches AS b ON b.id = d.batch "
+            "WHERE d.word = ? AND d.batch > ? AND b.source = 'undo' "
             "AND d.verdict = 'cleared' AND d.source = 'merge' AND d.undoes IS NULL ORDER BY d.image",
             (word, undone),
         ).fetchall()
