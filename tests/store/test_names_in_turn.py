@@ -67,6 +67,27 @@ def test_a_renaming_is_not_done_again_after_another_one_of_the_same_word(catalog
     assert verdicts(catalog, image) == {"c": ("present", "merge")}
 
 
+@pytest.mark.parametrize("of_file", [True, False])
+def test_what_an_undo_gave_to_a_new_name_goes_back_with_the_name(catalog, of_file):
+    """Of a photo that had neither when the word was renamed."""
+    image = read(catalog, "a.jpg", *(["cat"] if of_file else []))
+    step = catalog.decisions.step("scan" if of_file else "review")
+    if of_file:
+        catalog.file_words.update("a.jpg", image, [WordSource(PHOTO)], step)
+    else:
+        catalog.decisions.decide([Decision(image, "cat", "present")], "review")
+        catalog.decisions.decide([Decision(image, "cat", "cleared")], "review", step)
+    renamed = rename_word(catalog, "cat", "pet").step
+    catalog.decisions.undo(step.made)
+    assert verdicts(catalog, image) == {"pet": ("present", "merge" if of_file else "review")}
+    undone = catalog.decisions.undo(renamed)
+    assert [(each.image, each.word) for each in undone.decisions] == [(image, "pet")]
+    assert verdicts(catalog, image) == {"cat": ("present", "file" if of_file else "review")}
+    assert [each.word for each in catalog.words.all()] == ["cat"]
+    catalog.decisions.redo()
+    assert verdicts(catalog, image) == {"pet": ("present", "merge" if of_file else "review")}
+
+
 # --- Scans in between -----------------------------------------------------------------------------------------
 
 

@@ -114,6 +114,18 @@ def test_a_second_deletion_stands_when_the_first_use_of_the_word_is_undone(catal
     assert catalog.decisions.deleted_words() == {"cat"}
 
 
+def test_a_merge_done_again_is_no_later_use_of_a_word_deleted_since(catalog):
+    image = add(catalog)
+    merged = catalog.words.merge(["cat"], "dog").step
+    delete(catalog, "dog")
+    catalog.decisions.undo(merged)
+    catalog.decisions.redo(merged)
+    assert "dog" in catalog.decisions.deleted_words()
+    catalog.file_words.update("a.jpg", image, [WordSource(PHOTO, frozenset({"dog"}))])
+    catalog.decisions.undo()
+    assert "dog" in catalog.decisions.deleted_words()
+
+
 def test_a_word_given_twice_is_deleted_again_once_both_are_undone(catalog):
     delete(catalog, "cat")
     first, _ = decide(catalog, add(catalog), "cat"), decide(catalog, add(catalog, "b"), "cat")
@@ -160,6 +172,23 @@ def test_a_keyword_that_is_back_brings_back_no_verdict_of_an_undone_merge(catalo
     catalog.decisions.undo(merged)
     catalog.file_words.update("a.jpg", image, [WordSource(PHOTO, frozenset({"tiger"}))])
     assert verdicts(catalog, image)["tiger"] == ("present", "file")
+
+
+def test_keywords_that_are_back_take_no_longer_however_much_was_undone(catalog):
+    image = add(catalog)
+    words = WordSource(PHOTO, frozenset(f"word {n}" for n in range(20)))
+    work = []
+    catalog.file_words.update("a.jpg", image, [words])
+    for n_undone in (0, 500):
+        for _ in range(n_undone):
+            decide(catalog, image, "cat")
+            catalog.decisions.undo()
+        catalog.file_words.update("a.jpg", image, [WordSource(PHOTO)])
+        work.append(0)
+        catalog.database.connection.set_progress_handler(lambda: work.append(work.pop() + 1), 100)
+        assert len(catalog.file_words.update("a.jpg", image, [words]).returned) == 20
+        catalog.database.connection.set_progress_handler(None, 0)
+    assert work[1] < 2 * work[0]
 
 
 # --- Done again -----------------------------------------------------------------------------------------------
@@ -289,6 +318,7 @@ def test_words_are_deleted_by_the_steps_that_stand(tmp_path_factory, deeds):
 @settings(max_examples=60, deadline=None)
 @example(deeds=[("policy", "cat", ("never", None)), ("policy", "cat", ("suggest", None)), ("undo", 0)])
 @example(deeds=[("delete", "cat"), ("parent", "dog", "cat"), ("undo", 0)])
+@example(deeds=[("parent", "dog", "cat"), ("delete", "cat"), ("undo", 0), ("undo", None)])
 @given(deeds=st.lists(st.one_of(POLICY, PARENT, DELETE, GIVE, MERGE, BACK, BACK), max_size=14))
 def test_what_was_undone_out_of_turn_is_done_again_as_it_was(tmp_path_factory, deeds):
     with Catalog.create(tmp_path_factory.mktemp("photos")) as catalog:

@@ -8,6 +8,7 @@ import pytest
 
 from topicture.annotations.choice.presence import fit_presence
 from topicture.annotations.shift.completeness import (
+    ENOUGH,
     SHARES,
     STRATA,
     Completeness,
@@ -133,6 +134,32 @@ def test_completeness_of_photos_and_what_they_lack():
     np.testing.assert_allclose(found.of_photos(n_tags)[:, 0], 1 / (1 + np.array([2, 1, 0.5, 0.125])))
     m = np.full((4, 1), 0.01)
     np.testing.assert_allclose(found.left_out(m, n_tags)[:, 0], np.array([2, 1, 0.5, 0.125]) / 99, rtol=1e-3)
+
+
+def told_by(n_questions, log_deviation=0.8):
+    return Completeness(
+        np.ones(1), np.zeros(1), np.ones(1), 0.5, 0.0, n_questions, log_deviation=log_deviation
+    )
+
+
+def test_bounds_of_what_was_left_out_hold_nine_times_in_ten(rng):
+    """Odds are told e^0.8 too high or too low: in nine of ten worlds no more is counted on than is true."""
+    told, factor = 0.6, np.exp(rng.normal(0, 0.8, 20_000))
+    true = factor * told / (1 - told + factor * told)
+    assert (told_by(0).counted_on(told) <= true).mean() == pytest.approx(0.9, abs=0.01)
+    assert (told <= true).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_more_answers_the_more_is_counted_on():
+    rho = np.linspace(0, 1, 11)
+    counted = np.stack([told_by(n).counted_on(rho) for n in (20, 30, 40, ENOUGH)])
+    assert (np.diff(counted[:, 1:-1], axis=0) > 0.01).all()
+    np.testing.assert_allclose(counted[-1], rho)
+    np.testing.assert_array_equal(told_by(3 * ENOUGH).counted_on(rho), counted[-1])
+    # What is certain stays so, and the order stays.
+    np.testing.assert_array_equal(counted[:, [0, -1]], np.repeat([[0.0, 1.0]], 4, axis=0))
+    assert (np.diff(counted, axis=1) > 0).all()
+    np.testing.assert_allclose(told_by(20, log_deviation=0.0).counted_on(rho), rho)
 
 
 def test_presence_takes_targets_between_no_and_yes(rng):

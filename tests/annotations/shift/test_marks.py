@@ -1,11 +1,12 @@
-"""Tags that mark a few photos each: scores as if untagged, presence by rank, recovery, and photos that have none."""
+"""Tags that mark a few photos each: scores as if untagged, and photos that have none."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from topicture.annotations.shift import marks as shift_marks
-from topicture.annotations.shift.marks import TOP, are_marks, fit_marks, fit_marks_apart, presence_by_rank
+from topicture.annotations.shift.marks import are_marks, fit_marks, fit_marks_apart
+from topicture.annotations.shift.ranks import TOP, presence_by_rank
 from topicture.models.neighbours import unit_rows
 
 
@@ -24,66 +25,6 @@ def looks(rng, n_tags=4, n_each=120, n_others=1500, n_columns=12):
     return unit_rows(rows - rows.mean(axis=0)), truth, given
 
 
-@pytest.mark.parametrize(("n", "ranks"), [(12, [0, 0, 1, 3, 7]), (200, [3, 40])])
-def test_presence_is_the_posterior_mean_by_enumeration(monkeypatch, n, ranks):
-    """All ranks and all pairs of a and b, one by one; among 200 photos a tag may be on more than is usual."""
-    monkeypatch.setattr(shift_marks, "_N_RANKS", 1000)
-    monkeypatch.setattr(shift_marks, "_N_WIDTHS", 7)
-    monkeypatch.setattr(shift_marks, "_SLOPES", np.array([1.3, 2.0, 4.0]))
-    total, weighted = 0.0, np.zeros(n)
-    for a in np.geomspace(0.5, 2 * n, 7):
-        for b in (1.3, 2.0, 4.0):
-            fall = np.array([1 / (1 + ((u + 0.5) / a) ** b) for u in range(n)])
-            density = np.prod([fall[u] / fall.sum() for u in ranks])
-            density *= np.exp(
-                -((np.log(b) - np.log(shift_marks._USUAL_SLOPE)) ** 2) / (2 * shift_marks._SLOPE_DEVIATION**2)
-            )
-            total += density
-            usual = 2.5 * len(ranks) / fall.sum()
-            odds = (b / 2.5) ** 20 * np.exp(-(min(np.log(usual), 0) ** 2) / (2 * 0.6**2))
-            top = (odds * TOP + min(TOP, usual)) / (1 + odds)
-            weighted += density * top * fall
-    np.testing.assert_allclose(presence_by_rank(ranks, n)(np.arange(n)), weighted / total, rtol=1e-9)
-
-
-def test_a_word_that_no_photo_shows_is_thought_to_be_on_a_few():
-    found = presence_by_rank([], 400)(np.arange(400))
-    assert np.isfinite(found).all()
-    assert (found > 0).all()
-    assert found.sum() < 20
-
-
-@pytest.mark.parametrize(("a", "b"), [(30.0, 1.5), (100.0, 2.5), (80.0, 4.0)])
-def test_ranks_recover_how_many_photos_have_the_tag(rng, a, b):
-    n = 4000
-    every = np.arange(n)
-    true = TOP / (1 + ((every + 0.5) / a) ** b)
-    errors = []
-    for _ in range(10):
-        ranks = rng.choice(every, 60, p=true / true.sum())
-        found = presence_by_rank(ranks, n)(every)
-        assert (np.diff(found) < 0).all()
-        assert found.max() <= TOP
-        errors.append(np.log(found.sum() / true.sum()))
-    assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(10) + 0.1
-    assert np.std(errors) < 0.35
-
-
-def test_a_tag_that_looks_tell_badly_is_not_promised_on_most_photos(rng):
-    """Ranks that fade away over a quarter of the library: as many photos as usual have the tag, not all of those."""
-    n, n_tagged = 4000, 40
-    every = np.arange(n)
-    fading = 1 / (1 + ((every + 0.5) / 400) ** 1.4)
-    found = [
-        presence_by_rank(rng.choice(every, n_tagged, p=fading / fading.sum()), n)(every) for _ in range(10)
-    ]
-    assert 1.5 * n_tagged < np.mean([one.sum() for one in found]) < 5 * n_tagged
-    assert np.mean([one.max() for one in found]) < 0.4
-    steep = 1 / (1 + ((every + 0.5) / 100) ** 4)
-    ranks = rng.choice(every, n_tagged, p=steep / steep.sum())
-    assert presence_by_rank(ranks, n)(every).max() > 0.9
-
-
 def test_a_tagged_photo_is_scored_as_if_it_were_untagged(rng, monkeypatch):
     """Its rank among the others is that of exactly what the regression says once its tag is taken away."""
     rows, _, given = looks(rng, n_tags=2, n_each=60, n_others=100, n_columns=40)
@@ -91,8 +32,8 @@ def test_a_tagged_photo_is_scored_as_if_it_were_untagged(rng, monkeypatch):
     by_rank = []
 
     def noted(ranks, n, n_tagged):
-        assert n_tagged == len(ranks)
-        by_rank.append((np.sort(ranks), n))
+        assert n_tagged.tolist() == [len(own) for own in ranks]
+        by_rank.extend((np.sort(own), n) for own in ranks)
         return presence_by_rank(ranks, n, n_tagged)
 
     monkeypatch.setattr(shift_marks, "presence_by_rank", noted)
@@ -123,7 +64,7 @@ def test_accepted_photos_are_no_random_sample_where_captions_are(rng, monkeypatc
     seen = []
 
     def noted(ranks, n, n_tagged):
-        seen.append((len(ranks), n, n_tagged))
+        seen.extend((len(own), n, tagged) for own, tagged in zip(ranks, n_tagged, strict=True))
         return presence_by_rank(ranks, n, n_tagged)
 
     monkeypatch.setattr(shift_marks, "presence_by_rank", noted)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from topicture.annotations.choice.presence import cross_fitted
 from topicture.annotations.choice.trials import HeldOut
-from topicture.annotations.shift.completeness import left_out
+from topicture.annotations.shift.completeness import ENOUGH, Completeness, left_out
 from topicture.annotations.shift.how_complete import fit_completeness
 from topicture.app.learning import calibrating
 from topicture.app.learning.calibrating import EM_STEPS, FEWEST_QUESTIONS, _completed, trust, with_omissions
@@ -128,14 +128,14 @@ def test_where_captions_have_hardly_a_word_answers_still_teach(rng):
 # --- Completed targets ----------------------------------------------------------------------------------------------
 
 
-def half_left_out(rng, **others):
-    """Tags of 400 photos of which half were left out, the first 30 of them without a caption, and 200 answers."""
+def half_left_out(rng, n_answers=200, **others):
+    """Tags of 400 photos of which half were left out, the first 30 of them without a caption, and answers."""
     p = rng.dirichlet(np.full(V, 0.5), 400)
     true = rng.random(p.shape) < np.clip(1.5 * p, 0, 0.95)
     captioned = np.arange(400) >= 30
     given = true & (rng.random(p.shape) < 0.5) & captioned[:, None]
     asked = np.zeros_like(given)
-    asked[tuple(rng.permutation(np.argwhere(~given & captioned[:, None]))[:200].T)] = True
+    asked[tuple(rng.permutation(np.argwhere(~given & captioned[:, None]))[:n_answers].T)] = True
     corpus = Corpus.from_arrays(given.astype(float), list("abcd"), descriptor=p)
     known = np.repeat(captioned[:, None], V, axis=1)
     said = given | (asked & true)
@@ -207,3 +207,21 @@ def test_what_answers_have_found_is_in_captions_as_well(rng):
     n_given, n_found = tags.given.sum(axis=0), (tags.truth & ~tags.given).sum(axis=0)
     np.testing.assert_allclose(shares, (n_given + n_found + 0.5) / (n_given + 0.5) / (1 + odds))
     assert n_found.min() > 3
+
+
+@pytest.mark.parametrize("n_answers", [30, 200])
+def test_few_answers_vouch_for_less_than_they_tell(rng, monkeypatch, n_answers):
+    """What is accepted unseen is read from bounds; promises, and what judges them, stay as they are."""
+    tags, near, _ = half_left_out(rng, n_answers)
+    corpus = Corpus.from_arrays(tags.given.astype(float), list("abcd"), descriptor=near.p)
+    found = trust(corpus, tags, np.arange(400), near, None, None)
+    monkeypatch.setattr(Completeness, "counted_on", lambda self, rho: rho)
+    told = trust(corpus, tags, np.arange(400), near, None, None)
+    np.testing.assert_array_equal(found.judged.truth, told.judged.truth)
+    np.testing.assert_array_equal(found.pairs.presence, told.pairs.presence)
+    sure = (told.pairs.truth == 0) | (told.pairs.truth == 1)
+    np.testing.assert_array_equal(found.pairs.truth[sure], told.pairs.truth[sure])
+    less = found.pairs.truth[~sure] < told.pairs.truth[~sure] - 1e-9
+    assert sure.sum() > n_answers / 2
+    assert less.all() if n_answers < ENOUGH else not less.any()
+    assert found.completeness.log_deviation > 0

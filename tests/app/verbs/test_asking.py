@@ -358,7 +358,7 @@ def test_tags_that_do_not_reach_a_precision_are_told_from_those_with_too_little_
         },
     )
     monkeypatch.setattr(
-        "topicture.app.verbs.asking.reaching.least_probabilities", lambda catalog, open_, precision: {}
+        "topicture.app.verbs.asking.reaching.least_probabilities", lambda catalog, precision: {}
     )
     with Catalog.open(library.folder) as catalog:
         found = reaching(catalog, 0.9)

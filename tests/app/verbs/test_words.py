@@ -1,9 +1,12 @@
 """Verbs about words: counts, edits with reasons to refuse, policies, proposals of merges, confusions."""
 
+from itertools import chain
+
 import pytest
-from photo_folder import N_TAGGED, N, copy_library, learn, make_library, words_of
+from photo_folder import COLOURS, N_TAGGED, N, copy_library, learn, make_library, words_of
 
 from topicture.app.verbs.library import Library
+from topicture.app.verbs.reviewing import accept_above
 from topicture.app.verbs.words.confusions import confusions
 from topicture.app.verbs.words.editing import (
     delete_word,
@@ -226,6 +229,23 @@ def test_a_policy_does_as_accepting_by_hand(library):
         set_policy(catalog, "sea", "accept", 0.9)
         expected = library.accept_above(0.9, tag="sea", dry_run=True)
         assert apply_policies(catalog).tags == expected.tags
+
+
+def test_a_tag_alone_is_accepted_from_where_it_is_among_all(catalog):
+    """Also after others were accepted, whose evidence is weighed with its own."""
+    model = catalog.suggestions.newest().id
+    for word in ("rose", "grass"):
+        surest = next(catalog.suggestions.surest(model, word=word))
+        catalog.decisions.decide([Decision(surest.image, word, "present", model, surest.probability)], "bulk")
+    for precision in (0.6, 0.8, 0.9):
+        together = accept_above(catalog, precision, dry_run=True).tags
+        alone = [accept_above(catalog, precision, tag=word, dry_run=True).tags for word in COLOURS]
+        assert sorted(chain(*alone)) == sorted(together)
+        for word in COLOURS:
+            set_policy(catalog, word, "accept", precision)
+        report = apply_policies(catalog)
+        assert sorted(report.tags) == sorted(together) != []
+        catalog.decisions.undo(report.step)
 
 
 def test_a_policy_outlives_a_rename(catalog):

@@ -20,32 +20,32 @@ from topicture_experiments.shared.running import Evidence, Options, Tell, comman
 
 __all__ = ["main", "run", "tasks"]
 
-LIBRARIES = ("one tag", "personal", "folders", "second round", "random")
 LEFT_OUT = ("random 40%", "random 20%", "biased 40%", "biased 20%")
 MODELS = ("knn", "ridge")
 FIRST_DRAW = 10  # constants were chosen on draws 0 to 5
 # First draws of what was mended after a look at earlier ones.
-LATER = {"personal": 50, "folders": 70, **dict.fromkeys(LEFT_OUT, 120)}
-N_DRAWS, N_DRAWS_OF_BLENDS = 10, 5
-N_DRAWS_LEFT_OUT = 12  # so that small gains are told from chance
+LATER = {"personal": 90, "folders": 70, **dict.fromkeys(LEFT_OUT, 120)}
+# So many that small gains are told from chance, and that what differs most from draw to draw evens out.
+N_DRAWS = {"one tag": 10, "personal": 20, "folders": 10, "second round": 10, "random": 10} | dict.fromkeys(
+    LEFT_OUT, 12
+)
+SLOW = ("folders", "second round", "random")
+N_DRAWS_OF_BLENDS = {**N_DRAWS, "one tag": 0, **dict.fromkeys(SLOW, 5)}  # one tag is not for a blend to tell
 
 
 def tasks(quick: bool) -> list[Task]:
     """What is measured, draw by draw, so that a stopped run has some of everything."""
     models = MODELS[:1] if quick else MODELS
     found: list[Task] = []
-    for number in range(1 if quick else N_DRAWS_LEFT_OUT):
-        libraries = LIBRARIES if number < N_DRAWS else ()
-        found += [_task(kind, number, model) for model in models for kind in libraries]
-        found += [_task(kind, number, "ridge") for kind in LEFT_OUT]
+    for number in range(1 if quick else max(N_DRAWS.values())):
+        kinds = [kind for kind, n_draws in N_DRAWS.items() if number < n_draws]
+        found += [_task(kind, number, model) for model in models for kind in kinds if kind not in LEFT_OUT]
+        found += [_task(kind, number, "ridge") for kind in kinds if kind in LEFT_OUT]
     found += [_task("ranking", 0, model) for model in models]
     if quick:
         return found
-    # A blend takes far longer: fewer draws, and one tag is not for it to tell.
-    for number in range(N_DRAWS_LEFT_OUT):
-        found += [_task(kind, number, "auto") for kind in LEFT_OUT]
-        if number < N_DRAWS_OF_BLENDS:
-            found += [_task(kind, number, "auto") for kind in LIBRARIES if kind != "one tag"]
+    for number in range(max(N_DRAWS_OF_BLENDS.values())):  # a blend takes far longer
+        found += [_task(kind, number, "auto") for kind, n in N_DRAWS_OF_BLENDS.items() if number < n]
     return found
 
 

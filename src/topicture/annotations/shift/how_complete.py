@@ -113,6 +113,7 @@ def fit_completeness(m: Floats, given: Any, asked: Questions) -> Completeness:
         off * overall / max(all_given + total, _EDGE),
         len(asked.word),
         photos,
+        float(np.sqrt(spread[0, 0])),
     )
 
 

@@ -109,6 +109,8 @@ def trust(
     measured |= calibration.marks is not None and tags.n_answers(kept) >= FEWEST_ANSWERS
     if not measured:
         pairs = pairs.at(np.zeros(len(pairs.word), bool))
+    if completeness is not None:
+        pairs = pairs._replace(truth=completeness.counted_on(pairs.truth))
     return Trusted(calibration, judged, pairs, completeness, measured)
 
 

@@ -212,7 +212,8 @@ class FileWords:
 
     def _withdrawn(self, image: int, word: int) -> Logged | None:
         """The tag that is missing only because a file once lacked the word, as it was; None where there is none."""
-        history, gone = self._decisions.log.history(image, word), undone_steps(self._db)
+        history = self._decisions.log.history(image, word)
+        gone = undone_steps(self._db, history.before)  # of all steps, this would take ever longer
         standing = history.stands(gone)
         if standing is None or (standing.verdict, standing.source) != ("cleared", "file"):
             return None

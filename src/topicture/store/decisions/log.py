@@ -6,7 +6,7 @@ from typing import NamedTuple
 from topicture.store.database import Database
 from topicture.store.decisions.steps import Step
 
-__all__ = ["OF_FILES", "DecisionLog", "History", "Logged"]
+__all__ = ["NOTHING", "OF_FILES", "DecisionLog", "History", "Logged"]
 
 OF_FILES = ("file", "merge")
 """Sources of what other programs say: it ends when they no longer say it, and brings no deleted word back into use."""
@@ -20,6 +20,10 @@ class Logged(NamedTuple):
     source: str
     model: int | None
     probability: float | None
+
+
+NOTHING = Logged(0, "cleared", "undo", None, None)
+"""What an undo logs where nothing stood before."""
 
 
 class History(NamedTuple):

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
-from topicture.store.decisions.log import OF_FILES, DecisionLog, Logged
+from topicture.store.decisions.log import NOTHING, OF_FILES, DecisionLog, Logged
 from topicture.store.decisions.steps import Step, undone_steps
 from topicture.store.decisions.word_edits import Meant
 
-__all__ = ["follow_files", "move_verdicts", "settle_words"]
+__all__ = ["follow_files", "move_back", "move_verdicts", "settle_words"]
 
 _FILES = ", ".join(f"'{source}'" for source in OF_FILES)
 # What the files of the photos in `tags` say, apart from what we wrote there ourselves.
@@ -76,6 +76,42 @@ def follow_files(
             (text,) = database.execute("SELECT word FROM words WHERE id = ?", (before,)).fetchone()
             images = _give_back(database, log, word, before, word if now is None else now, undone, step)
             cleared += [(image, text) for image in images]
+    return cleared
+
+
+def move_back(
+    database: Database,
+    log: DecisionLog,
+    merged: Iterable[tuple[int, int]],
+    undone: int,
+    step: Step,
+) -> list[tuple[int, str]]:
+    """Before the undoing of a step that `merged` words (word, target): some verdicts go back that it did not move.
+
+    Those that were brought back by an undo since, and given to the target at once. (Photo, target) that it has no
+    longer.
+    """
+    gone = undone_steps(database)
+    cleared: list[tuple[int, str]] = []
+    for word, target in merged:
+        (text,) = database.execute("SELECT word FROM words WHERE id = ?", (target,)).fetchone()
+        rows = database.execute(
+            "SELECT DISTINCT d.image, d.batch FROM decisions AS d CROSS JOIN batches AS b ON b.id = d.batch "
+            "WHERE d.word = ? AND d.batch > ? AND b.source = 'undo' "
+            "AND d.verdict = 'cleared' AND d.source = 'merge' AND d.undoes IS NULL ORDER BY d.image",
+            (word, undone),
+        ).fetchall()
+        for image, moved in rows:
+            for each in (word, target):
+                history = log.history(image, each)
+                if history.standing is None or history.standing.batch != moved:
+                    continue
+                _, verdict, source, model, probability = history.stood_before(moved, gone) or NOTHING
+                log.add(
+                    image, each, verdict, source, step, undoes=moved, model=model, probability=probability
+                )
+                if each == target and history.standing.verdict == "present" != verdict:
+                    cleared.append((image, text))
     return cleared
 
 

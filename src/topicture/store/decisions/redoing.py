@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
-from topicture.store.decisions.log import OF_FILES, DecisionLog, History, Logged
+from topicture.store.decisions.log import NOTHING, OF_FILES, DecisionLog, History, Logged
 from topicture.store.decisions.meanings import settle_words
 from topicture.store.decisions.steps import (
     Step,
@@ -128,11 +128,8 @@ def _take_back_settled(
             standing = history.stands(undone)
             if standing is None or standing.batch not in undoing:
                 continue
-            _, verdict, source, model, probability = history.stands(undone | undoing) or _NONE
+            _, verdict, source, model, probability = history.stands(undone | undoing) or NOTHING
             log.add(image, word, verdict, source, step, model=model, probability=probability)
-
-
-_NONE = Logged(0, "cleared", "undo", None, None)
 
 
 def _before(history: History, number: int, undone: set[int], first: dict[int, int]) -> Logged | None:

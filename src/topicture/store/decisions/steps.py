@@ -1,7 +1,8 @@
 """The steps in which the log of decisions grows: what is done at once is one step, and is undone as one."""
 
+import json
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from topicture.store.database import Database
 
@@ -87,9 +88,13 @@ def to_do_again(database: Database, number: int | None = None) -> list[tuple[int
     return [row for each in undone for row in database.execute(query, (each,)).fetchall()]
 
 
-def undone_steps(database: Database) -> set[int]:
-    """The numbers of all steps that were undone; what was done again is a step of its own."""
-    rows = database.execute("SELECT undoes FROM batches WHERE undoes IS NOT NULL")
+def undone_steps(database: Database, among: Iterable[int] | None = None) -> set[int]:
+    """The numbers of all steps, or of those among some, that were undone; what was done again is a step of its own."""
+    if among is None:
+        rows = database.execute("SELECT undoes FROM batches WHERE undoes IS NOT NULL")
+    else:
+        query = "SELECT undoes FROM batches WHERE undoes IN (SELECT value FROM json_each(?))"
+        rows = database.execute(query, (json.dumps(list(among)),))
     return {number for (number,) in rows}
 
 
@@ -116,6 +121,6 @@ def not_done_again(numbers: Collection[int], undone: Collection[int], first: dic
 
 def steps_since(database: Database, number: int, undone: Collection[int], first: dict[int, int]) -> set[int]:
     """The steps after another one that stand; what did an earlier step again is as old as that."""
-    rows = database.execute("SELECT id FROM batches WHERE id > ? AND source != 'undo'", (number,)).fetchall()
     than = first.get(number, number)
+    rows = database.execute("SELECT id FROM batches WHERE id > ? AND source != 'undo'", (than,)).fetchall()
     return {each for (each,) in rows if each not in undone and first.get(each, each) > than}

@@ -5,9 +5,9 @@ from typing import NamedTuple
 from topicture.store.database import Database
 from topicture.store.decisions.conflicts import Conflicts
 from topicture.store.decisions.log import DecisionLog
-from topicture.store.decisions.meanings import follow_files, settle_words
+from topicture.store.decisions.meanings import follow_files, move_back, settle_words
 from topicture.store.decisions.steps import Step, last_step, undone_steps
-from topicture.store.decisions.word_edits import refuse_out_of_turn, undo_edits
+from topicture.store.decisions.word_edits import merges, refuse_out_of_turn, undo_edits
 
 __all__ = ["TakenBack", "Undone", "undo"]
 
@@ -90,9 +90,10 @@ def _take_back(
                 probability=earlier.probability,
             )
         taken.append(TakenBack(image, text, verdict))
+    moved_back = move_back(database, log, merges(database, number), number, step)
     edited = undo_edits(database, number, gone)
     anew = len(last) - len(taken) + edited.left
-    for image, text in follow_files(database, log, conflicts, edited.meant, number, step):
+    for image, text in [*moved_back, *follow_files(database, log, conflicts, edited.meant, number, step)]:
         taken.append(TakenBack(image, text, "present"))
     settle_words(database, log, conflicts, number, step)
     undone = Undone(source, at, tuple(taken), edited.words, conflicts.reopen(number), anew)

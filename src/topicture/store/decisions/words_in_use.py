@@ -1,10 +1,11 @@
 """Which words are deleted and which are in use, by the steps that stand."""
 
 from collections.abc import Collection
+from operator import itemgetter
 
 from topicture.store.database import Database
 from topicture.store.decisions.log import OF_FILES
-from topicture.store.decisions.steps import UNDOABLE, Step
+from topicture.store.decisions.steps import UNDOABLE, Step, done_first
 
 __all__ = ["set_deleted", "settle_use", "use_again"]
 
@@ -63,17 +64,19 @@ def settle_use(database: Database, number: int) -> set[int]:
         "WHERE word IN (SELECT word FROM word_changes)",
         {"step": number},
     ).fetchall()
-    changed = set()
+    changed, first = set(), done_first(database) if rows else {}
     for (word,) in rows:
-        before, after = _deleted_at(database, word), _deleted_by_steps(database, word)
+        before, after = _deleted_at(database, word), _deleted_by_steps(database, word, first)
         database.execute("UPDATE words SET deleted = ? WHERE id = ?", (after, word))
         if (before is None) != (after is None):
             changed.add(word)
     return changed
 
 
-def _deleted_by_steps(database: Database, word: int) -> float | None:
+def _deleted_by_steps(database: Database, word: int, first: dict[int, int]) -> float | None:
     """When a word was deleted, by the steps that stand; None where it is in use.
+
+    What did an earlier step again is as old as that: `first` leads from one to the other.
 
     It is since somebody gave it to a photo, put a word below it, or made another word mean it: such a step says so in
     no table where the word was in use already.
@@ -82,22 +85,26 @@ def _deleted_by_steps(database: Database, word: int) -> float | None:
     used = f"SELECT 1 FROM tags WHERE word = ? AND {by_people}"
     if database.execute(used, (word,)).fetchone() is not None:
         return None
-    last = database.execute(
-        f"SELECT batch, after FROM ({_ABOUT}) JOIN batches AS b ON b.id = batch WHERE {_STANDS} "
-        "ORDER BY batch DESC, says_so DESC LIMIT 1",
+    rows = database.execute(
+        f"SELECT batch, says_so, after FROM ({_ABOUT}) JOIN batches AS b ON b.id = batch WHERE {_STANDS}",
         {"word": word},
-    ).fetchone()
-    if last is None:
-        query = "SELECT 0, before FROM word_changes WHERE word = ? ORDER BY batch LIMIT 1"
-        last = database.execute(query, (word,)).fetchone()
-    number, deleted = last
+    ).fetchall()
+    if rows:
+        age, *_, deleted = max(
+            ((first.get(batch, batch), batch, says_so, after) for batch, says_so, after in rows),
+            key=itemgetter(0, 1, 2),
+        )
+    else:
+        query = "SELECT before FROM word_changes WHERE word = ? ORDER BY batch LIMIT 1"
+        age, (deleted,) = 0, database.execute(query, (word,)).fetchone()
     if deleted is None:
         return None
-    given = (
-        "SELECT 1 FROM decisions AS d JOIN batches AS b ON b.id = d.batch WHERE d.word = ? AND d.batch > ? "
-        f"AND d.verdict = 'present' AND d.source NOT IN ({_FILES}) AND d.undoes IS NULL AND {_STANDS}"
+    given = database.execute(
+        "SELECT DISTINCT d.batch FROM decisions AS d JOIN batches AS b ON b.id = d.batch WHERE d.word = ? "
+        f"AND d.batch > ? AND d.verdict = 'present' AND d.source NOT IN ({_FILES}) AND d.undoes IS NULL AND {_STANDS}",
+        (word, age),
     )
-    return None if database.execute(given, (word, number)).fetchone() is not None else float(deleted)
+    return None if any(first.get(batch, batch) > age for (batch,) in given) else float(deleted)
 
 
 def _deleted_at(database: Database, word: int) -> float | None:

@@ -17,7 +17,6 @@ from topicture.app.verbs.asking.left_out import Absent, absent_words, has_index,
 from topicture.app.verbs.asking.question import Question, photo_by_photo
 from topicture.store import Catalog
 from topicture.store.questions import Drawn
-from topicture.store.suggestions import Open
 
 __all__ = [
     "Audit",
@@ -57,31 +56,28 @@ def audit_verdict(audit: Audit, precision: float) -> float:
     return float(beta.sf(precision, 1 + audit.right, 1 + audit.asked - audit.right)) if audit.asked else 0.0
 
 
-def least_probabilities(catalog: Catalog, open_: Sequence[Open], precision: float) -> dict[str, float]:
+def least_probabilities(catalog: Catalog, precision: float) -> dict[str, float]:
     """Word, by its name of today -> the probability from which on its open suggestions reach a precision.
 
     What was accepted before does not vouch for what is left: evidence above the surest open suggestion of a word does
     not count. Of several words that were merged into one, the most cautious counts, unless that one was known to the
-    model itself.
+    model itself. It is the same whichever of them are to be accepted: words vouch for each other, too.
     """
     from topicture.annotations.choice.presence import thresholds
     from topicture.app.learning.model_folder import load_judged
 
-    folder = catalog.model_folder(catalog.suggestions.newest())
+    model = catalog.suggestions.newest()
+    folder = catalog.model_folder(model)
     words = [tag["word"] for tag in load_report(folder)["tags"]]
     _, pairs = load_judged(folder, len(words))
     means = catalog.decisions.merged_words()
     names = [means.get(word, word) for word in words]
-    highest: dict[str, float] = {}
-    for suggestion in open_:
-        highest[suggestion.word] = max(highest.get(suggestion.word, 0.0), suggestion.probability)
-    accepted = {
-        word
-        for _, word, verdict, source in catalog.decisions.all_tags()
-        if verdict == "present" and source == "bulk"
-    }
     # Only where something was accepted: elsewhere nothing is missing from the top.
-    below = np.array([highest.get(name, 0.0) if name in accepted else np.inf for name in names])
+    highest = dict.fromkeys(catalog.decisions.machine_counts(), 0.0)
+    for name in highest:
+        for surest in islice(catalog.suggestions.surest(model.id, word=name), 1):
+            highest[name] = surest.probability
+    below = np.array([highest.get(name, np.inf) for name in names])
     least = thresholds(pairs, len(words), precision, below=below).tolist()
     found: dict[str, float] = {}
     for word, name, reached in zip(words, names, least, strict=True):

@@ -35,7 +35,7 @@ def reaching(catalog: Catalog, precision: float, *, tag: str | None = None) -> R
     if not 0 < precision < 1:
         raise TopictureError(f"the precision lies between 0 and 1, as in 0.95; not {precision:g}")
     open_ = catalog.suggestions.open(catalog.suggestions.newest().id, word=tag)
-    least = least_probabilities(catalog, open_, precision)
+    least = least_probabilities(catalog, precision)
     chosen = [s for s in open_ if s.probability >= least.get(s.word, np.inf)]
     without = {
         s.word for s in open_ if s.probability >= LIKELY and not np.isfinite(least.get(s.word, np.inf))

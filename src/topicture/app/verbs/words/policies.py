@@ -1,6 +1,7 @@
 """Suggestions that their tag's policy accepts by itself."""
 
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
@@ -30,11 +31,11 @@ def apply_policies(catalog: Catalog) -> PolicyReport:
     if not accepting or not catalog.suggestions.models():
         return PolicyReport(0, 0, (), None)
     model = catalog.suggestions.newest()
+    least_of = cache(partial(least_probabilities, catalog))  # for all tags at once
     chosen, tags = [], []
     for word, precision in accepting.items():
-        open_ = catalog.suggestions.open(model.id, word=word)
-        least = least_probabilities(catalog, open_, precision).get(word, np.inf)
-        mine = [s for s in open_ if s.probability >= least]
+        least = least_of(precision).get(word, np.inf)
+        mine = [s for s in catalog.suggestions.open(model.id, word=word) if s.probability >= least]
         chosen += mine
         if mine:
             tags.append((word, float(least), len(mine)))
