@@ -97,3 +97,28 @@ def test_a_photo_ranked_by_itself_keeps_its_words_among_others(rng):
     rare = np.geomspace(0.01, 1, 20)  # a model that hardly ever dares to say some words
     found = ranked(hidden * rare, hidden > 0.1, asked * rare, asked > 0.1)
     assert found["by itself"]["f1"] > found["plain"]["f1"] + 0.1
+
+
+def left_out(gain, right, overall, common):
+    """A run whose measures grow by so much, and of what else the bars speak."""
+    before = dict.fromkeys(("map", "accuracy", "error", "probable"), 0.5)
+    now = {**before, "map": 0.5 + gain, "accuracy": 0.6 + gain, "error": 0.1 - gain, "probable": 0.7 + gain}
+    return {
+        "before": before,
+        "now": {**now, "accepted": [[0, 0], [0, 0], [1000, right]]},
+        "completeness": [0.5 + overall, 0.1, 0.5],
+        "error of common words": common,
+    }
+
+
+def test_bars_that_are_missed_are_named():
+    good = [left_out(gain, 900, 0.02, 0.05) for gain in (0.01, 0.02, 0.015)]
+    assert page._missed(good) == []
+    noisy = [left_out(gain, 960, sign * 0.04, 0.12) for gain, sign in ((-0.02, 1), (0.03, -1), (0.01, 1))]
+    assert page._missed(noisy) == [
+        "the gain of mAP may be chance",
+        "accept at 90% gives 96.0%",
+        "all words together are off by 0.040",
+        "the 20 commonest words are off by 0.120",
+    ]
+    assert "the gain of mAP may be chance" in page._missed(good[:1])

@@ -9,12 +9,14 @@ from photo_folder import RECIPE, make_photos
 from serving import opened, serving
 
 import topicture.app.web
+from topicture.app.explain.evaluating import trust_in_words
 from topicture.app.learning import recipes
 from topicture.app.learning.reports import not_measured
 from topicture.app.verbs.library import Library
 from topicture.app.web.jobs.board import GRACE_SECONDS
 from topicture.app.web.jobs.job import Job
 from topicture.app.web.site import Site
+from topicture.store.decisions.promises import Promises
 from topicture.vision.recipe import Recipe
 
 CODE_FROM_TEXT = r"\.(innerHTML|outerHTML|insertAdjacentHTML|srcdoc)|document\.write|eval\("
@@ -94,6 +96,23 @@ def test_learn_tells_how_far_it_can_be_trusted(page, served, shot):
     shot(page, "learn")
 
 
+def test_learn_says_what_it_was_measured_on(page, served):
+    """Where answers alone measured it, nothing that hidden tags would say is told."""
+    models = served.get("models")[1]
+    (line,) = models["report"]["said"]
+    assert line.startswith("Measured on tags that were hidden: a probability is off by ")
+    assert "of a perfect ranking" in line
+    (by_answers,) = trust_in_words({**models["report"], "by_answers": True})
+    assert by_answers.startswith("Measured on answers about untagged photos: a probability is off by ")
+    assert "ranking" not in by_answers
+    models["report"]["said"] = [by_answers]
+    page.route("**/api/models", lambda route: route.fulfill(json=models))
+    page.goto("/learn")
+    trust = page.get_by_role("region", name="Does 80% mean 80%?")
+    trust.get_by_text(by_answers).wait_for()
+    assert "hidden" not in trust.inner_text()
+
+
 def test_learn_tells_where_nothing_was_measured(page, served):
     models = served.get("models")[1]
     for tag in models["report"]["tags"]:
@@ -103,8 +122,9 @@ def test_learn_tells_where_nothing_was_measured(page, served):
         "reliability": [],
         "calibration_error": None,
         "warning": not_measured(46, 100),
-        "promises": {"answers": 54, "promised": 0.59, "came_true": 0.07},
+        "promises": Promises(answers=54, promised=0.59, came_true=0.07),
     }
+    models["report"] |= {"said": trust_in_words(models["report"]), "promises": None}
     page.route("**/api/models", lambda route: route.fulfill(json=models))
     page.goto("/learn")
     trust = page.get_by_role("region", name="Does 80% mean 80%?")

@@ -24,6 +24,16 @@ SHOWN = (0.5, 0.7, 0.9)  # lower ends of the bins of probability that are shown
 ASKED = ("asked 70%", "asked 80%", "asked 90%")
 LEAST = {1: 0.78, 2: 0.88}  # position among the asked precisions -> what must be right
 MOST_ERROR = 0.04
+# Of tags left out: what must grow, and by which sign; what must be right; what completeness may be off by.
+GAINS = (
+    ("map", 1, "mAP"),
+    ("accuracy", 1, "accuracy"),
+    ("error", -1, "promises"),
+    ("probable", 1, "p ≥ 0.5"),
+)
+SIGNIFICANT = 2
+ACCEPTED_RIGHT = (0.87, 0.93)
+MOST_OFF, MOST_OFF_OF_WORDS = 0.03, 0.1
 TOLD_FROM = 0.1  # lower end of the first bin that mean errors count
 
 Runs = Sequence[dict[str, Any]]
@@ -218,7 +228,34 @@ def _left_out(runs: Runs) -> list[str]:
             ],
             words,
         ),
+        f"Gains must be {SIGNIFICANT} standard errors, *accept at 90%* between {ACCEPTED_RIGHT[0]:.0%} and "
+        f"{ACCEPTED_RIGHT[1]:.0%} right, completeness within {MOST_OFF} of the truth for all words together and within "
+        f"{MOST_OFF_OF_WORDS} for the commonest: "
+        + "; ".join(
+            f"{kind}: " + (", ".join(faults) or "holds")
+            for kind in dict.fromkeys(run["kind"] for run in runs)
+            for faults in [_missed([run for run in runs if run["kind"] == kind])]
+        )
+        + ".",
     ]
+
+
+def _missed(runs: Runs) -> list[str]:
+    faults = []
+    for name, sign, title in GAINS:
+        gain = sign * np.array([run["now"][name] - run["before"][name] for run in runs])
+        if len(gain) < 2 or gain.mean() < SIGNIFICANT * gain.std(ddof=1) / np.sqrt(len(gain)):
+            faults.append(f"the gain of {title} may be chance")
+    accepted, right = _accepted([run["now"] for run in runs], 2)
+    if accepted and not ACCEPTED_RIGHT[0] <= right / accepted <= ACCEPTED_RIGHT[1]:
+        faults.append(f"accept at 90% gives {right / accepted:.1%}")
+    overall = float(np.mean([abs(run["completeness"][0] - run["completeness"][2]) for run in runs]))
+    if overall > MOST_OFF:
+        faults.append(f"all words together are off by {overall:.3f}")
+    common = float(np.mean([run["error of common words"] for run in runs]))
+    if common > MOST_OFF_OF_WORDS:
+        faults.append(f"the 20 commonest words are off by {common:.3f}")
+    return faults
 
 
 def _gains(runs: Runs) -> list[str]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from topicture.app.counting import counted
 from topicture.app.learning.reports import load_report
-from topicture.app.promises import promises_told
+from topicture.app.promises import promises_line, promises_told
 from topicture.store import Catalog
 
-__all__ = ["evaluation", "names_today"]
+__all__ = ["evaluation", "names_today", "trust_in_words"]
 
 
 def evaluation(catalog: Catalog) -> dict[str, Any]:
@@ -17,6 +18,28 @@ def evaluation(catalog: Catalog) -> dict[str, Any]:
     names = names_today(catalog, told)
     tags = [{**tag, "word": names[tag["word"]]} for tag in told if tag["word"] in names]
     return {**report, "tags": tags, "promises": promises_told(catalog)}
+
+
+def trust_in_words(report: Mapping[str, Any]) -> list[str]:
+    """What an evaluation says of how far promises hold, in sentences."""
+    promises, error = report["promises"], report["calibration_error"]
+    said = [report.get("warning", ""), promises_line(promises) if promises else ""]
+    if report["measured"]:
+        off = (
+            "no suggestion was promised more than 10%"
+            if error is None
+            else f"a probability is off by {100 * error:.1f} points on average"
+        )
+        if report.get("by_answers"):
+            said.append(f"Measured on answers about untagged photos: {off}.")
+        else:
+            trial = report["trials"][0]
+            said.append(
+                f"Measured on tags that were hidden: {off}. The model “{trial['model']}” reaches {trial['mean']:.0%} "
+                f"of a perfect ranking (mean average precision, ± {100 * trial['standard_error']:.1f} points) on "
+                f"{counted(report['tagged'], 'tagged photo')}."
+            )
+    return [line for line in said if line]
 
 
 def names_today(catalog: Catalog, tags: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -35,9 +35,12 @@ def cancel(site: Site, question: Question) -> Any:
 
 def models(site: Site, question: Question) -> Any:
     """Everything that was learned, the newest first, and how far the newest can be trusted."""
+    from topicture.app.explain.evaluating import trust_in_words
+
     library = site.need_library()
     try:
         report = library.evaluate()
+        report["said"] = trust_in_words(report)
     except (NotFitted, DataNotFound, ModelFileError):
         report = None
     return {"models": library.models(), "report": report}

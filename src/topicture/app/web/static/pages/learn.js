@@ -118,16 +118,12 @@ function showNext({ photos, rare, weak }) {
   next.replaceChildren(next.firstChild, ...parts);
 }
 
-function trust({ measured, reliability, calibration_error: error, trials: [trial], tagged, promises, warning }) {
-  const points = (share) => `${(100 * share).toFixed(1)} points`;
-  const told = error === null ? "no suggestion was promised more than 10%" : `a probability is off by ${points(error)} on average`;
+function trust({ measured, reliability, said }) {
   return h("section", { class: "card stack", "aria-labelledby": "trust-title" },
     h("h2", { id: "trust-title" }, "Does 80% mean 80%?"),
     measured ? calibrationPlot(reliability) : "",
-    warning ? h("p", {}, warning) : "",
-    measured ? "" : h("p", {}, h("a", { class: "button", href: "/review/questions?order=random" }, "Answer questions")),
-    promises ? h("p", {}, `Of ${plural(promises.answers, "answer")} about suggestions, ${percent(promises.promised)} were promised and ${percent(promises.came_true)} came true.`) : "",
-    measured ? h("p", { class: "soft" }, `Measured on tags that were hidden: ${told}. The model “${trial.model}” reaches ${percent(trial.mean)} of a perfect ranking (mean average precision, ± ${points(trial.standard_error)}) on ${plural(tagged, "tagged photo")}.`) : "");
+    ...said.map((text) => h("p", {}, text)),
+    measured ? "" : h("p", {}, h("a", { class: "button", href: "/review/questions?order=random" }, "Answer questions")));
 }
 
 function comparison({ trials, members = [] }) {
@@ -137,10 +133,10 @@ function comparison({ trials, members = [] }) {
 }
 
 function tags({ measured, tags: all, target_precision: target }) {
-  const told = (...cells) => (measured ? cells : []);
-  const row = (tag) => [h("a", { href: reviewAddress(tag.word) }, tag.word), count(tag.photos), ...told(count(tag.suggested), tag.suggested ? share(tag.precision) : "–", tag.threshold === null ? "not yet" : `from ${percent(tag.threshold)}`)];
+  const told = (tag) => [count(tag.suggested), tag.suggested ? share(tag.precision) : "–", tag.threshold === null ? "not yet" : `from ${percent(tag.threshold)}`];
+  const row = (tag) => [h("a", { href: reviewAddress(tag.word) }, tag.word), count(tag.photos), ...(measured ? told(tag) : [])];
   const sorted = [...all].sort((a, b) => b.photos - a.photos);
-  const section = table("tags-title", measured ? "Precision of each word" : "Photos with each word", ["Word", "Photos", ...told("Suggested", "Right", `${percent(target)} right`)], sorted.slice(0, 12).map(row));
+  const section = table("tags-title", measured ? "Precision of each word" : "Photos with each word", ["Word", "Photos", ...(measured ? ["Suggested", "Right", `${percent(target)} right`] : [])], sorted.slice(0, 12).map(row));
   if (sorted.length > 12) section.append(h("button", { type: "button", class: "quiet", onclick: (event) => { section.querySelector("tbody").append(...sorted.slice(12).map(row).map(line)); event.target.remove(); } }, `Show all ${plural(sorted.length, "word")}`));
   return section;
 }
