@@ -24,7 +24,7 @@ LEFT_OUT = ("random 40%", "random 20%", "biased 40%", "biased 20%")
 MODELS = ("knn", "ridge")
 FIRST_DRAW = 10  # constants were chosen on draws 0 to 5
 # First draws of what was mended after a look at earlier ones.
-LATER = {"personal": 90, "folders": 70, **dict.fromkeys(LEFT_OUT, 120)}
+LATER = {"personal": 90, "folders": 70, **dict.fromkeys(LEFT_OUT, 140)}
 # So many that small gains are told from chance, and that what differs most from draw to draw evens out.
 N_DRAWS = {"one tag": 10, "personal": 20, "folders": 10, "second round": 10, "random": 10} | dict.fromkeys(
     LEFT_OUT, 12

@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 FEWEST_QUESTIONS = 20  # answers before tags are thought incomplete
 FEWEST_ANSWERS = 100  # about untagged photos, before tags that never occur together are accepted in bulk
-EM_STEPS = 3
+EM_STEPS = 12  # with fewer, what is surest is told too low; with more, answers about it weigh less and less
 _LEAST_SHARE = 0.05  # of a word's true tags that captions are thought to hold
 MOST_UNTAGGED = 1000  # photos that are asked about to see what there is to accept
 MOST_FAR = 0.1  # share of far photos from which on tagged and untagged photos differ

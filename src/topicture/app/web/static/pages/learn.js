@@ -129,7 +129,7 @@ function trust({ measured, reliability, said }) {
 function comparison({ trials, members = [] }) {
   const rows = [...trials.map((trial) => ({ ...trial, weight: null, chosen: true })), ...members];
   return table("compare-title", "Models compared on hidden tags", ["Model", "Mean average precision", "±", "Accuracy", "Weight in the blend"],
-    rows.map((row) => [[h("strong", { class: row.chosen ? "" : "plain-weight" }, row.model), h("span", { class: "small soft note" }, row.note ?? (row.chosen ? "the blend" : ""))], share(row.mean), row.standard_error === null ? "" : (100 * row.standard_error).toFixed(1), share(row.accuracy), row.weight ? row.weight.toFixed(2) : ""]));
+    rows.map((row) => [[h("strong", { class: row.chosen ? "" : "plain-weight" }, row.model), h("span", { class: "small soft note" }, row.note ?? (row.chosen && members.length ? "the blend" : ""))], share(row.mean), row.standard_error === null ? "" : (100 * row.standard_error).toFixed(1), share(row.accuracy), row.weight ? row.weight.toFixed(2) : ""]));
 }
 
 function tags({ measured, tags: all, target_precision: target }) {
