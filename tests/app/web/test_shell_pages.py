@@ -93,16 +93,19 @@ def test_learn_tells_how_far_it_can_be_trusted(page, served, shot):
     assert table.get_by_role("row").count() == 5
     assert page.get_by_role("region", name="What was learned before").get_by_role("row").count() == 2
     page.locator(".next-photos img").first.wait_for()
+    assert page.get_by_role("region", name="Models compared on hidden tags").count() == 1
     shot(page, "learn")
 
 
 def test_learn_says_what_it_was_measured_on(page, served):
     """Where answers alone measured it, nothing that hidden tags would say is told."""
     models = served.get("models")[1]
-    (line,) = models["report"]["said"]
-    assert line.startswith("Measured on tags that were hidden: a probability is off by ")
-    assert "of a perfect ranking" in line
-    (by_answers,) = trust_in_words({**models["report"], "by_answers": True})
+    assert models["report"]["said"][0].startswith(
+        "Measured on tags that were hidden: a probability is off by "
+    )
+    assert "of a perfect ranking (mean average precision, ± " in models["report"]["said"][1]
+    models["report"]["by_answers"] = True
+    (by_answers,) = trust_in_words(models["report"])
     assert by_answers.startswith("Measured on answers about untagged photos: a probability is off by ")
     assert "ranking" not in by_answers
     models["report"]["said"] = [by_answers]
@@ -111,6 +114,7 @@ def test_learn_says_what_it_was_measured_on(page, served):
     trust = page.get_by_role("region", name="Does 80% mean 80%?")
     trust.get_by_text(by_answers).wait_for()
     assert "hidden" not in trust.inner_text()
+    assert page.get_by_role("region", name="Models compared on hidden tags").count() == 0
 
 
 def test_learn_tells_where_nothing_was_measured(page, served):

@@ -31,6 +31,7 @@ from topicture.annotations.shift.answered import (
     parts_of,
     together_as_one,
 )
+from topicture.annotations.shift.completeness import CAUTION
 from topicture.annotations.shift.denials import (
     FEWEST_REJECTIONS,
     Denials,
@@ -51,7 +52,6 @@ __all__ = ["Calibration", "calibrate", "no_better_than_answers"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-CAUTION = 1.28  # standard deviations: nine in ten such promises should hold
 OWN_ANSWERS = 5.0  # answers about a word that its bound counts for, where they say less
 FIRM = 1000.0  # pairs that a bound counts for
 

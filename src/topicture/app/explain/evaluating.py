@@ -1,5 +1,6 @@
 """How far a model can be trusted, in the words of today: tags may have been renamed or deleted since it was learned."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,24 +23,38 @@ def evaluation(catalog: Catalog) -> dict[str, Any]:
 
 def trust_in_words(report: Mapping[str, Any]) -> list[str]:
     """What an evaluation says of how far promises hold, in sentences."""
-    promises, error = report["promises"], report["calibration_error"]
+    promises = report["promises"]
     said = [report.get("warning", ""), promises_line(promises) if promises else ""]
     if report["measured"]:
+        error = _known(report.get("calibration_error"))
         off = (
             "no suggestion was promised more than 10%"
             if error is None
             else f"a probability is off by {100 * error:.1f} points on average"
         )
-        if report.get("by_answers"):
-            said.append(f"Measured on answers about untagged photos: {off}.")
-        else:
-            trial = report["trials"][0]
-            said.append(
-                f"Measured on tags that were hidden: {off}. The model “{trial['model']}” reaches {trial['mean']:.0%} "
-                f"of a perfect ranking (mean average precision, ± {100 * trial['standard_error']:.1f} points) on "
-                f"{counted(report['tagged'], 'tagged photo')}."
-            )
+        by_answers = report.get("by_answers", False)
+        said.append(
+            f"Measured on {'answers about untagged photos' if by_answers else 'tags that were hidden'}: {off}."
+        )
+        if not by_answers:
+            said.append(_ranking(report["trials"][0], report["tagged"]))
     return [line for line in said if line]
+
+
+def _ranking(trial: Mapping[str, Any], n_tagged: int) -> str:
+    mean, deviation = _known(trial["mean"]), _known(trial["standard_error"])
+    if mean is None:
+        return ""
+    spread = "" if deviation is None else f", ± {100 * deviation:.1f} points"
+    return (
+        f"The model “{trial['model']}” reaches {mean:.0%} of a perfect ranking (mean average precision{spread}) on "
+        f"{counted(n_tagged, 'tagged photo')}."
+    )
+
+
+def _known(figure: float | None) -> float | None:
+    """None for what is not a number, as reports have it where there was nothing to measure."""
+    return None if figure is None or math.isnan(figure) else figure
 
 
 def names_today(catalog: Catalog, tags: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -92,9 +92,8 @@ def explain(
     table = per_word_table(answers.presence, answers.truth, answers.known, threshold)
     confusions = word_confusions(answers.presence, answers.truth, answers.known, threshold)
     measured = bool(learned.report.get("measured", True))
-    by_hidden_tags = (
-        measured and learned.calibration.marks is None
-    )  # else answers alone say what a photo lacks
+    # Else answers alone say what a photo lacks.
+    by_hidden_tags = measured and learned.calibration.marks is None
     calibration, calibration_error = trust_told(learned.report, answers) if measured else ((), float("nan"))
     common = rank([quality.photos for quality in table])
     shown = [int(w) for w in common if table[w].photos and words[w] in names][:N_MAP_WORDS]

@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 FEWEST_QUESTIONS = 20  # answers before tags are thought incomplete
 FEWEST_ANSWERS = 100  # about untagged photos, before tags that never occur together are accepted in bulk
-EM_STEPS = 12  # with fewer, what is surest is told too low; with more, answers about it weigh less and less
+EM_STEPS = 12  # with fewer, what is surest is told too low; with more, too high (docs/models.md, 9)
 _LEAST_SHARE = 0.05  # of a word's true tags that captions are thought to hold
 MOST_UNTAGGED = 1000  # photos that are asked about to see what there is to accept
 MOST_FAR = 0.1  # share of far photos from which on tagged and untagged photos differ
@@ -258,9 +258,8 @@ def _completed(
 def warning_of(found: Trusted, tags: TrainingTags, kept: Any, world: FarWorld | None) -> str:
     """One line for people where nothing was measured, or tagged and untagged photos differ; empty elsewhere."""
     shown, captioned = tags.shown[kept], tags.captioned[kept]
-    what = (
-        "tags" if are_marks(shown, captioned) else "groups of tags"
-    )  # as of trips, each with a place and a year
+    # Groups as of trips, each with a place and a year.
+    what = "tags" if are_marks(shown, captioned) else "groups of tags"
     if not found.measured:
         n_open = int((~captioned).sum()) * shown.shape[1]
         return not_measured(tags.n_answers(kept), FEWEST_ANSWERS, n_open, what=what)

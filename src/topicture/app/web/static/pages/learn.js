@@ -99,7 +99,7 @@ async function show() {
     const [status, { models, report: told }] = await Promise.all([get("status"), get("models")]);
     summary.textContent = status ? `${count(status.tagged)} of ${plural(status.photos, "photo")} tagged with ${plural(status.words, "word")}${models[0] ? `; last learned ${when(models[0].learned)}` : "; nothing learned yet"}.` : "";
     measured.replaceChildren(...(told ? [trust(told), tags(told)] : []), ...(models.length ? [history(models)] : []));
-    compared.replaceChildren(...(told ? [comparison(told)] : []));
+    compared.replaceChildren(...(told?.measured && !told.by_answers ? [comparison(told)] : [])); // else hidden tags tell nothing
     showNext(await wanted);
   } catch (error) {
     tell(error);
