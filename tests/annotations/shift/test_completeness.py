@@ -152,7 +152,7 @@ def test_bounds_of_what_was_left_out_hold_nine_times_in_ten(rng):
 
 def test_the_more_answers_the_more_is_counted_on():
     rho = np.linspace(0, 1, 11)
-    counted = np.stack([told_by(n).counted_on(rho) for n in (20, 30, 40, ENOUGH)])
+    counted = np.stack([told_by(n).counted_on(rho) for n in (20, 45, 70, ENOUGH)])
     assert (np.diff(counted[:, 1:-1], axis=0) > 0.01).all()
     np.testing.assert_allclose(counted[-1], rho)
     np.testing.assert_array_equal(told_by(3 * ENOUGH).counted_on(rho), counted[-1])

@@ -50,7 +50,7 @@ STRATA = (0.02, 0.05, 0.1, 0.2, 0.35)  # borders of the probability that questio
 # Questions of each stratum, in proportion: a word that is hardly ever true tells little, whatever the answer is, and in
 # the last one nearly all is true; some are asked everywhere, to see whether kappa is the same.
 SHARES = (1, 1, 2, 4, 6, 2)
-ENOUGH = 50  # answers, from which on what is left out may be counted on as it is told
+ENOUGH = 100  # answers, from which on what is left out may be counted on as it is told
 CAUTION = 1.28  # standard deviations: nine in ten such bounds should hold
 _MOST_OFF = 3.0  # |z|
 _SHARPNESS = 2.5  # q; 2 to 3 fit what is true of Corel-5k with tags left out, for every way and share
